@@ -1,0 +1,8 @@
+module github.com/ncclinic/ncclinic
+
+go 1.26.0
+
+require (
+	go.yaml.in/yaml/v3 v3.0.6
+	golang.org/x/tools v0.52.0
+)

@@ -1,0 +1,46 @@
+package diag
+
+import (
+	"fmt"
+
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+// needs says for each word that a rule file may use under "needs:" whether the
+// bundle has it, and why the rule is skipped when it has not.
+var needs = map[string]struct {
+	has func(b *fact.Bundle) bool
+	why string
+}{
+	"python":    {func(b *fact.Bundle) bool { return b.Python.Exe.IsKnown() }, "no interpreter was found"},
+	"torch":     {func(b *fact.Bundle) bool { return b.Winner() != nil }, "no torch was found"},
+	"path":      {func(b *fact.Bundle) bool { return len(b.Python.Path) > 0 }, "the search path was not built"},
+	"loads":     {func(b *fact.Bundle) bool { return len(b.Loads) > 0 }, "no library of torch was examined"},
+	"linux":     {func(b *fact.Bundle) bool { return b.Host.OS.Or("linux") == "linux" }, "not Linux"},
+	"node":      {func(b *fact.Bundle) bool { return b.Node.Driver.Looked() }, "the node was not looked at"},
+	"driver":    {func(b *fact.Bundle) bool { return b.Node.Driver.IsKnown() }, "no NVIDIA driver was seen"},
+	"gpus":      {func(b *fact.Bundle) bool { return len(b.Node.GPUs.Or(nil)) > 0 }, "no GPU was seen"},
+	"limits":    {func(b *fact.Bundle) bool { return b.Node.Limits.Memlock.Looked() }, "limits were not looked at"},
+	"shm":       {func(b *fact.Bundle) bool { return b.Node.Shm.IsKnown() }, "/dev/shm was not looked at"},
+	"ifaces":    {func(b *fact.Bundle) bool { return b.Node.Ifaces.IsKnown() }, "network interfaces were not looked at"},
+	"rdma":      {func(b *fact.Bundle) bool { return b.Node.RDMA.Looked() }, "RDMA devices were not looked at"},
+	"slurm-job": {func(b *fact.Bundle) bool { return b.Slurm.Job.IsKnown() }, "not inside a Slurm job"},
+	"live":      {func(b *fact.Bundle) bool { return b.Live.State.Looked() }, "needs --live"},
+}
+
+// KnownNeed reports whether a rule file may use the word.
+func KnownNeed(word string) bool { _, ok := needs[word]; return ok }
+
+// unmet returns why a rule cannot run on this bundle, "" when it can.
+func unmet(words []string, b *fact.Bundle) string {
+	for _, w := range words {
+		n, ok := needs[w]
+		if !ok {
+			return fmt.Sprintf("unknown need %q", w)
+		}
+		if !n.has(b) {
+			return n.why
+		}
+	}
+	return ""
+}

@@ -1,0 +1,185 @@
+package fact
+
+// How an interpreter was chosen.
+const (
+	ByFlag        = "flag"         // --python
+	ByVirtualEnv  = "VIRTUAL_ENV"  // $VIRTUAL_ENV/bin/python
+	ByCondaPrefix = "CONDA_PREFIX" // $CONDA_PREFIX/bin/python
+	ByPath        = "PATH"         // first python3 or python on PATH
+	ByTorchrun    = "torchrun"     // shebang of the first torchrun on PATH
+	ByScript      = "script"       // named by a batch script
+)
+
+// Python is the interpreter that the job would run and the search path that
+// it would build, as its own site.py does.
+type Python struct {
+	Exe     Val[string] `json:"exe,omitzero"`     // as found, links not resolved: a venv is known by this path
+	Real    Val[string] `json:"real,omitzero"`    // links resolved
+	By      string      `json:"by,omitempty"`     // how it was chosen, see By… constants
+	Version Val[string] `json:"version,omitzero"` // 3.11 or 3.11.7
+	Prefix  Val[string] `json:"prefix,omitzero"`  // sys.prefix
+	Base    Val[string] `json:"base,omitzero"`    // sys.base_prefix
+
+	Venv       Val[bool]   `json:"venv,omitzero"`       // a pyvenv.cfg was found
+	SystemSite Val[bool]   `json:"systemSite,omitzero"` // include-system-site-packages
+	UserSite   Val[bool]   `json:"userSite,omitzero"`   // the user site directory is on the path
+	Conda      Val[string] `json:"conda,omitzero"`      // prefix with conda-meta; Absent: not a conda environment
+
+	Path   []PathEntry `json:"path,omitempty"`   // sys.path in order, without the script's own folder
+	Others []PythonRef `json:"others,omitempty"` // other interpreters that variables, PATH or a torchrun name
+	// Torchrun is the first torchrun on PATH and the interpreter that its first line starts.
+	Torchrun Val[Torchrun] `json:"torchrun,omitzero"`
+}
+
+// Kinds of a PathEntry.
+const (
+	PathPythonPath = "PYTHONPATH"
+	PathStdlib     = "stdlib"
+	PathSite       = "site-packages"
+	PathUserSite   = "user-site"
+	PathDist       = "dist-packages"
+	PathSystemSite = "system-site" // site-packages of the base interpreter, seen from a venv
+	PathPth        = "pth"         // added by a .pth file
+)
+
+// PathEntry is one entry of sys.path.
+type PathEntry struct {
+	Dir    string `json:"dir"`
+	Kind   string `json:"kind"`
+	Via    string `json:"via,omitempty"` // variable or .pth file (with line) that put it there
+	Exists bool   `json:"exists"`
+}
+
+// PythonRef is an interpreter that something names.
+type PythonRef struct {
+	Exe string   `json:"exe"`
+	By  string   `json:"by"`
+	At  Evidence `json:"at,omitzero"`
+}
+
+// Torchrun is a torchrun script and the interpreter on its first line.
+type Torchrun struct {
+	Path   string `json:"path"`
+	Python string `json:"python"`
+}
+
+// Torch is one torch package on the search path.
+type Torch struct {
+	Dir   string `json:"dir"`             // …/site-packages/torch
+	Entry int    `json:"entry"`           // index in Python.Path; -1 when not from a search path
+	Kind  string `json:"kind,omitempty"`  // kind of that entry
+	Via   string `json:"via,omitempty"`   // variable or file that put the entry there
+	Names string `json:"names,omitempty"` // module that gave the variable, when that can be told
+
+	Version Val[string] `json:"version,omitzero"` // __version__
+	CUDA    Val[string] `json:"cuda,omitzero"`    // "12.4"; Absent: cuda = None
+	HIP     Val[string] `json:"hip,omitzero"`
+	XPU     Val[string] `json:"xpu,omitzero"`
+	Git     Val[string] `json:"git,omitzero"`
+
+	Dist   Val[Dist]   `json:"dist,omitzero"`   // the distribution that owns it
+	Origin Val[Origin] `json:"origin,omitzero"` // where the build comes from
+
+	Distributed Val[bool] `json:"distributed,omitzero"` // torch.distributed compiled in
+	NCCL        Val[bool] `json:"nccl,omitzero"`        // c10d::ProcessGroupNCCL compiled in
+	Gloo        Val[bool] `json:"gloo,omitzero"`        // c10d::ProcessGroupGloo compiled in
+	MPI         Val[bool] `json:"mpi,omitzero"`
+	XCCL        Val[bool] `json:"xccl,omitzero"`
+	NCCLStatic  Val[bool] `json:"ncclStatic,omitzero"` // libnccl is linked in: no libnccl.so.2 is loaded
+
+	Archs   Val[[]string] `json:"archs,omitzero"`   // sm_80, compute_90, … that the build carries
+	Machine Val[string]   `json:"machine,omitzero"` // x86_64, aarch64 of its libraries
+	PyTag   Val[string]   `json:"pyTag,omitzero"`   // cpython-312 of _C…so
+
+	// Damage lists what makes the installation look half-removed or mixed:
+	// "~orch" folders, two dist-info folders, RECORD files that are missing.
+	Damage []Damage `json:"damage,omitempty"`
+}
+
+// Damage is one sign of a damaged installation.
+type Damage struct {
+	Kind string   `json:"kind"` // leftover, two-dist-infos, missing-file, version-mismatch
+	What string   `json:"what"`
+	At   Evidence `json:"at,omitzero"`
+}
+
+// Accelerator of a torch build.
+const (
+	AccelCPU  = "cpu"
+	AccelCUDA = "cuda"
+	AccelROCm = "rocm"
+	AccelXPU  = "xpu"
+)
+
+// Accel returns what the build computes on, and "" when that is not known.
+func (t *Torch) Accel() string {
+	switch {
+	case t.HIP.IsKnown():
+		return AccelROCm
+	case t.CUDA.IsKnown():
+		return AccelCUDA
+	case t.XPU.IsKnown():
+		return AccelXPU
+	case t.CUDA.IsAbsent():
+		return AccelCPU
+	}
+	return ""
+}
+
+// Dist is an installed distribution as its metadata folder describes it.
+type Dist struct {
+	Name      string   `json:"name"` // normalised: nvidia-nccl-cu12
+	Version   string   `json:"version"`
+	Dir       string   `json:"dir"` // the .dist-info or .egg-info folder, or the conda-meta file
+	Entry     int      `json:"entry"`
+	Installer string   `json:"installer,omitempty"` // pip, uv, conda, debian
+	URL       string   `json:"url,omitempty"`       // direct_url.json, credentials masked
+	Requires  []string `json:"requires,omitempty"`  // Requires-Dist without extras, only for torch
+	Tags      []string `json:"tags,omitempty"`      // Tag lines of WHEEL
+	Build     string   `json:"build,omitempty"`     // conda build string
+	Channel   string   `json:"channel,omitempty"`   // conda channel
+}
+
+// Origin kinds.
+const (
+	OriginWheel  = "wheel"
+	OriginConda  = "conda"
+	OriginDebian = "debian"
+	OriginSource = "source"
+)
+
+// Origin says who built a torch.
+type Origin struct {
+	Kind    string `json:"kind"`              // see Origin… constants
+	Package string `json:"package,omitempty"` // python3-torch, pytorch
+	Version string `json:"version,omitempty"`
+	Build   string `json:"build,omitempty"`   // conda build string
+	Channel string `json:"channel,omitempty"` // conda channel: conda-forge, defaults, pytorch
+	URL     string `json:"url,omitempty"`
+}
+
+// Load is what the dynamic loader would do for one library that torch needs.
+type Load struct {
+	Soname  string      `json:"soname"`            // libnccl.so.2
+	For     string      `json:"for"`               // the library that needs it
+	Path    Val[string] `json:"path,omitzero"`     // the file that wins; Absent: nowhere on the search path
+	Real    string      `json:"real,omitempty"`    // links resolved
+	Via     string      `json:"via,omitempty"`     // preload, DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, ld.so.cache, default, already-loaded
+	ViaDir  string      `json:"viaDir,omitempty"`  // the entry of that list
+	Version Val[string] `json:"version,omitzero"`  // of the file: 2.21.5
+	CUDA    Val[string] `json:"cuda,omitzero"`     // CUDA that the file was built for, where it says so
+	Missing []string    `json:"missing,omitempty"` // symbols that torch needs and the file does not export
+	// MissingSince is the first release that has all Missing symbols, from the NCCL table.
+	MissingSince string    `json:"missingSince,omitempty"`
+	Owner        string    `json:"owner,omitempty"`   // distribution that installed the file
+	Shadows      string    `json:"shadows,omitempty"` // the file that would win without LD_LIBRARY_PATH/LD_PRELOAD
+	ShadowsVer   string    `json:"shadowsVer,omitempty"`
+	Tried        []LoadTry `json:"tried,omitempty"`
+}
+
+// LoadTry is one step of the loader's search.
+type LoadTry struct {
+	Path   string `json:"path"`
+	Via    string `json:"via"`
+	Result string `json:"result"` // found, absent, other-arch, unreadable
+}

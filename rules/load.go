@@ -1,0 +1,214 @@
+// Package rules is the knowledge base: one txtar file per rule with a YAML
+// header, its text in every language, and the samples that prove it. When the
+// check is code it stands beside the file under the same base name.
+package rules
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"sort"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/tools/txtar"
+
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/rules/install"
+	"github.com/ncclinic/ncclinic/rules/node"
+)
+
+//go:embed cause install node
+var embedded embed.FS
+
+// Embedded is the knowledge base inside the binary.
+func Embedded() fs.FS { return embedded }
+
+// Families whose rules judge an environment, in the order in which they run.
+var Environment = []string{"cause", "install", "node"}
+
+// Languages that every rule has.
+var Languages = []string{"en", "zh"}
+
+var checks = map[string]diag.Checks{"install": install.Checks, "node": node.Checks}
+
+// File is one rule file.
+type File struct {
+	Name   string // cause/torch-cpu-build.txtar
+	Header Header
+	ar     *txtar.Archive
+	texts  map[string]diag.Text
+}
+
+// Header is the YAML at the top of a rule file.
+type Header struct {
+	ID       string         `yaml:"id"`
+	Since    string         `yaml:"since"` // ncclinic version that first had it
+	Severity string         `yaml:"severity"`
+	Role     string         `yaml:"role"`
+	Actor    string         `yaml:"actor"`
+	Stage    int            `yaml:"stage"`
+	Needs    []string       `yaml:"needs"`
+	Proves   []string       `yaml:"proves"`
+	Explains []string       `yaml:"explains"`
+	Args     []string       `yaml:"args"`
+	Fixes    []diag.FixTmpl `yaml:"fixes"`
+	Refs     []Ref          `yaml:"refs"`
+}
+
+// Ref is the source of a fact, with the date on which it was read.
+type Ref struct {
+	What string `yaml:"what"`
+	Date string `yaml:"date"`
+}
+
+// Base is a loaded knowledge base.
+type Base struct {
+	Files map[string]*File
+	set   *diag.Set
+}
+
+// Load reads the named families of a knowledge base.
+func Load(fsys fs.FS, version string, families ...string) (*Base, error) {
+	b := &Base{Files: map[string]*File{}}
+	var rs []*diag.Rule
+	for _, fam := range families {
+		ents, err := fs.ReadDir(fsys, fam)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range ents {
+			if !strings.HasSuffix(e.Name(), ".txtar") {
+				continue
+			}
+			f, err := ReadFile(fsys, path.Join(fam, e.Name()))
+			if err != nil {
+				return nil, err
+			}
+			if b.Files[f.Header.ID] != nil {
+				return nil, fmt.Errorf("%s: id %s is taken by %s", f.Name, f.Header.ID, b.Files[f.Header.ID].Name)
+			}
+			b.Files[f.Header.ID] = f
+			rs = append(rs, f.rule(fam))
+		}
+	}
+	b.set = diag.NewSet(version, rs)
+	return b, nil
+}
+
+// ReadFile reads one rule file.
+func ReadFile(fsys fs.FS, name string) (*File, error) {
+	raw, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Name: name, ar: txtar.Parse(raw)}
+	d := yaml.NewDecoder(bytes.NewReader(f.ar.Comment))
+	d.KnownFields(true)
+	if err := d.Decode(&f.Header); err != nil {
+		return nil, fmt.Errorf("%s: header: %w", name, err)
+	}
+	if want := strings.TrimSuffix(path.Base(name), ".txtar"); f.Header.ID != want {
+		return nil, fmt.Errorf("%s: id is %q, the file name says %q", name, f.Header.ID, want)
+	}
+	return f, nil
+}
+
+func (f *File) rule(family string) *diag.Rule {
+	h := f.Header
+	r := &diag.Rule{ID: h.ID, Family: family, Since: h.Since, Role: diag.Role(h.Role), Severity: diag.Severity(h.Severity),
+		Actor: h.Actor, Stage: h.Stage, Needs: h.Needs, Proves: h.Proves, Explains: h.Explains, Args: h.Args, Fixes: h.Fixes}
+	r.Check = checks[family][h.ID]
+	return r
+}
+
+// Set returns the rules for diag.Run.
+func (b *Base) Set() *diag.Set { return b.set }
+
+// IDs returns all rule ids in order.
+func (b *Base) IDs() []string {
+	var ids []string
+	for id := range b.Files {
+		ids = append(ids, id)
+	}
+	sort.Strings(ids)
+	return ids
+}
+
+// Text implements diag.Texts. Prose is parsed when somebody reads it.
+func (b *Base) Text(id, lang string) (diag.Text, bool) {
+	f := b.Files[id]
+	if f == nil {
+		return diag.Text{}, false
+	}
+	return f.Text(lang)
+}
+
+// Text returns the prose of one language.
+func (f *File) Text(lang string) (diag.Text, bool) {
+	if t, ok := f.texts[lang]; ok {
+		return t, true
+	}
+	raw, ok := f.Section(lang + ".md")
+	if !ok {
+		return diag.Text{}, false
+	}
+	if f.texts == nil {
+		f.texts = map[string]diag.Text{}
+	}
+	t := ParseText(string(raw))
+	f.texts[lang] = t
+	return t, true
+}
+
+// Section returns one file of the archive.
+func (f *File) Section(name string) ([]byte, bool) {
+	for _, x := range f.ar.Files {
+		if x.Name == name {
+			return x.Data, true
+		}
+	}
+	return nil, false
+}
+
+// Sections lists the files of the archive whose names start with a prefix, without it.
+func (f *File) Sections(prefix string) map[string][]byte {
+	out := map[string][]byte{}
+	for _, x := range f.ar.Files {
+		if rest, ok := strings.CutPrefix(x.Name, prefix); ok {
+			out[rest] = x.Data
+		}
+	}
+	return out
+}
+
+// ParseText reads the prose of a rule: "# title", the message, then "## key" sections.
+func ParseText(md string) diag.Text {
+	t := diag.Text{Sections: map[string]string{}}
+	var key string
+	var body []string
+	flush := func() {
+		text := strings.TrimSpace(strings.Join(body, "\n"))
+		if key == "" {
+			t.Message = text
+		} else {
+			t.Sections[key] = text
+		}
+		body = nil
+	}
+	for _, line := range strings.Split(md, "\n") {
+		switch {
+		case strings.HasPrefix(line, "# ") && t.Title == "" && key == "":
+			t.Title = strings.TrimSpace(line[2:])
+		case strings.HasPrefix(line, "## "):
+			flush()
+			key = strings.TrimSpace(line[3:])
+		default:
+			body = append(body, line)
+		}
+	}
+	flush()
+	return t
+}
