@@ -124,6 +124,19 @@ func (f *File) rule(family string) *diag.Rule {
 	return r
 }
 
+// Family returns the folder of the file: cause, install, node, log or lint.
+func (f *File) Family() string { return path.Dir(f.Name) }
+
+// CheckIDs returns the ids of the checks that are registered for a family.
+func CheckIDs(family string) []string {
+	var ids []string
+	for id := range checks[family] {
+		ids = append(ids, id)
+	}
+	sort.Strings(ids)
+	return ids
+}
+
 // Set returns the rules for diag.Run.
 func (b *Base) Set() *diag.Set { return b.set }
 
