@@ -11,25 +11,39 @@ import (
 var needs = map[string]struct {
 	has func(b *fact.Bundle) bool
 	why string
+	zh  string
 }{
-	"python":    {func(b *fact.Bundle) bool { return b.Python.Exe.IsKnown() }, "no interpreter was found"},
-	"torch":     {func(b *fact.Bundle) bool { return b.Winner() != nil }, "no torch was found"},
-	"path":      {func(b *fact.Bundle) bool { return len(b.Python.Path) > 0 }, "the search path was not built"},
-	"loads":     {func(b *fact.Bundle) bool { return len(b.Loads) > 0 }, "no library of torch was examined"},
-	"linux":     {func(b *fact.Bundle) bool { return b.Host.OS.Or("linux") == "linux" }, "not Linux"},
-	"node":      {func(b *fact.Bundle) bool { return b.Node.Driver.Looked() }, "the node was not looked at"},
-	"driver":    {func(b *fact.Bundle) bool { return b.Node.Driver.IsKnown() }, "no NVIDIA driver was seen"},
-	"gpus":      {func(b *fact.Bundle) bool { return len(b.Node.GPUs.Or(nil)) > 0 }, "no GPU was seen"},
-	"limits":    {func(b *fact.Bundle) bool { return b.Node.Limits.Memlock.Looked() }, "limits were not looked at"},
-	"shm":       {func(b *fact.Bundle) bool { return b.Node.Shm.IsKnown() }, "/dev/shm was not looked at"},
-	"ifaces":    {func(b *fact.Bundle) bool { return b.Node.Ifaces.IsKnown() }, "network interfaces were not looked at"},
-	"rdma":      {func(b *fact.Bundle) bool { return b.Node.RDMA.Looked() }, "RDMA devices were not looked at"},
-	"slurm-job": {func(b *fact.Bundle) bool { return b.Slurm.Job.IsKnown() }, "not inside a Slurm job"},
-	"live":      {func(b *fact.Bundle) bool { return b.Live.State.Looked() }, "needs --live"},
+	"python":    {func(b *fact.Bundle) bool { return b.Python.Exe.IsKnown() }, "no interpreter was found", "没有找到 Python 解释器"},
+	"torch":     {func(b *fact.Bundle) bool { return b.Winner() != nil }, "no torch was found", "没有找到 torch"},
+	"path":      {func(b *fact.Bundle) bool { return len(b.Python.Path) > 0 }, "the search path was not built", "没有得到模块搜索路径"},
+	"loads":     {func(b *fact.Bundle) bool { return len(b.Loads) > 0 }, "no library of torch was examined", "没有检查 torch 的动态库"},
+	"linux":     {func(b *fact.Bundle) bool { return b.Host.OS.Or("linux") == "linux" }, "not Linux", "不是 Linux"},
+	"node":      {func(b *fact.Bundle) bool { return b.Node.Driver.Looked() }, "the node was not looked at", "没有检查节点"},
+	"driver":    {func(b *fact.Bundle) bool { return b.Node.Driver.IsKnown() }, "no NVIDIA driver was seen", "没有看到 NVIDIA 驱动"},
+	"gpus":      {func(b *fact.Bundle) bool { return len(b.Node.GPUs.Or(nil)) > 0 }, "no GPU was seen", "没有看到 GPU"},
+	"limits":    {func(b *fact.Bundle) bool { return b.Node.Limits.Memlock.Looked() }, "limits were not looked at", "没有检查资源限制"},
+	"shm":       {func(b *fact.Bundle) bool { return b.Node.Shm.IsKnown() }, "/dev/shm was not looked at", "没有检查 /dev/shm"},
+	"ifaces":    {func(b *fact.Bundle) bool { return b.Node.Ifaces.IsKnown() }, "network interfaces were not looked at", "没有检查网络接口"},
+	"rdma":      {func(b *fact.Bundle) bool { return b.Node.RDMA.Looked() }, "RDMA devices were not looked at", "没有检查 RDMA 设备"},
+	"slurm-job": {func(b *fact.Bundle) bool { return b.Slurm.Job.IsKnown() }, "not inside a Slurm job", "不在 Slurm 作业中"},
+	"live":      {func(b *fact.Bundle) bool { return b.Live.State.Looked() }, "needs --live", "需要 --live"},
 }
 
 // KnownNeed reports whether a rule file may use the word.
 func KnownNeed(word string) bool { _, ok := needs[word]; return ok }
+
+// Reason shows why a rule was skipped in a language. Reasons that checks give
+// in their own words have English only.
+func Reason(why, lang string) string {
+	if lang == "zh" {
+		for _, n := range needs {
+			if n.why == why {
+				return n.zh
+			}
+		}
+	}
+	return why
+}
 
 // unmet returns why a rule cannot run on this bundle, "" when it can.
 func unmet(words []string, b *fact.Bundle) string {

@@ -1,0 +1,70 @@
+// Package render shows reports: text for people, JSON and other forms for
+// programs. It knows no rule: prose comes from the knowledge base through
+// diag.Texts.
+package render
+
+import "strings"
+
+// Lang picks the output language: the flag when it is given, else the first of
+// LC_ALL, LC_MESSAGES and LANG that is set, else English.
+func Lang(flag string, getenv func(string) string) string {
+	v := flag
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
+		if v != "" {
+			break
+		}
+		v = getenv(name)
+	}
+	if strings.HasPrefix(strings.ToLower(v), "zh") {
+		return "zh"
+	}
+	return "en"
+}
+
+// words are the renderer's own words; everything else is prose of rules.
+type words struct {
+	verdict                                                  map[string]string
+	certainty, actor, severity                               map[string]string
+	okTitle, unknownTitle                                    string
+	evidence, why, fix, decide, also, follows, notes         string
+	notLooked, rulesOf, unreadable, lookedAt, more, rank     string
+	more2, safe, askAdmin, node, none, verboseHint, ranClean string
+	colon, comma                                             string
+}
+
+var english = words{
+	verdict:   map[string]string{"ok": "OK", "warning": "WARNING", "broken": "BROKEN", "unknown": "UNKNOWN"},
+	certainty: map[string]string{"proven": "proven", "likely": "likely", "possible": "possible"},
+	actor: map[string]string{"user": "you can fix this", "admin": "for the administrator", "hardware": "hardware: for the administrator",
+		"upstream": "a fault of the software itself"},
+	severity:     map[string]string{"error": "error", "warning": "warning", "note": "note"},
+	okTitle:      "Nothing was found that would stop distributed PyTorch here",
+	unknownTitle: "Nothing wrong was found, but not everything that matters could be seen",
+	evidence:     "Evidence", why: "Why", fix: "Fix", decide: "To be sure", also: "Also found", follows: "Follows from it", notes: "Notes",
+	notLooked: "Not looked at", rulesOf: "%d rules: %s", unreadable: "Could not be read", lookedAt: "Looked at",
+	more: "and %d more", rank: "rank", node: "node", ranClean: "%d rules looked and found nothing",
+	verboseHint: "ncclinic -v lists the facts; ncclinic rules %s explains the cause",
+	colon:       ": ", comma: ", ",
+}
+
+var chinese = words{
+	verdict:   map[string]string{"ok": "正常", "warning": "警告", "broken": "有故障", "unknown": "无法判断"},
+	certainty: map[string]string{"proven": "已证实", "likely": "很可能", "possible": "有可能"},
+	actor: map[string]string{"user": "用户自己可以解决", "admin": "需要管理员处理", "hardware": "硬件问题，需要管理员处理",
+		"upstream": "软件本身的缺陷"},
+	severity:     map[string]string{"error": "错误", "warning": "警告", "note": "提示"},
+	okTitle:      "没有发现会妨碍分布式 PyTorch 运行的问题",
+	unknownTitle: "没有发现错误，但有些关键信息在这里看不到",
+	evidence:     "证据", why: "原因", fix: "解决办法", decide: "如何确认", also: "同时发现", follows: "由此引起", notes: "说明",
+	notLooked: "未检查的项目", rulesOf: "%d 条规则：%s", unreadable: "无法读取", lookedAt: "检查对象",
+	more: "另有 %d 处", rank: "rank", node: "节点", ranClean: "%d 条规则检查后未发现问题",
+	verboseHint: "ncclinic -v 列出全部事实；ncclinic rules %s 解释该原因",
+	colon:       "：", comma: "，",
+}
+
+func wordsFor(lang string) *words {
+	if lang == "zh" {
+		return &chinese
+	}
+	return &english
+}

@@ -1,0 +1,289 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+// TextOptions say what a person wants to see.
+type TextOptions struct {
+	Lang        string
+	Style       Style
+	Verbose     bool     // all findings in full, every rule that was skipped
+	MaxEvidence int      // lines of evidence for each finding; 0: 8
+	Summary     []string // lines that say what was looked at, see Summary
+}
+
+// Text writes a report for people: the verdict first, then cause, evidence,
+// fix, what else was found, and what nobody looked at.
+func Text(w io.Writer, rep *diag.Report, t diag.Texts, o TextOptions) error {
+	if o.MaxEvidence <= 0 {
+		o.MaxEvidence = 8
+	}
+	p := newPrinter(w, o.Style)
+	x := textReport{p: p, rep: rep, t: t, o: o, ui: wordsFor(o.Lang)}
+	x.head()
+	top := rep.Top()
+	if top != nil {
+		x.finding(top, true)
+	}
+	x.others(top)
+	x.unseen()
+	if top != nil {
+		p.line("")
+		p.line(p.paint(dim, fmt.Sprintf(x.ui.verboseHint, top.ID)))
+	}
+	return p.w.Flush()
+}
+
+type textReport struct {
+	p   *printer
+	rep *diag.Report
+	t   diag.Texts
+	o   TextOptions
+	ui  *words
+}
+
+func (x *textReport) head() {
+	color := map[string]string{diag.OK: green, diag.Warned: yellow, diag.Broken: red, diag.Unknown: yellow}[x.rep.Verdict]
+	title := x.ui.okTitle
+	top := x.rep.Top()
+	switch {
+	case top != nil:
+		title = Clean(diag.Title(x.t, top, x.o.Lang), false)
+	case x.rep.Verdict == diag.Unknown:
+		title = x.ui.unknownTitle
+	}
+	word := x.ui.verdict[x.rep.Verdict]
+	for i, l := range wrap(word+"  "+title, x.p.style.Width) {
+		if i == 0 {
+			l = x.p.paint(color, word) + x.p.paint(bold, strings.TrimPrefix(l, word))
+		} else {
+			l = x.p.paint(bold, l)
+		}
+		x.p.line(l)
+	}
+	if top != nil {
+		x.p.line(x.p.paint(dim, fmt.Sprintf("%s · %s · %s", top.ID, x.ui.certainty[string(top.Certainty)], x.ui.actor[top.Actor])))
+	}
+	if len(x.o.Summary) > 0 {
+		x.p.line("")
+		for _, s := range x.o.Summary {
+			x.p.hang(0, "  ", Clean(s, false))
+		}
+	}
+}
+
+func (x *textReport) section(name string) {
+	x.p.line("")
+	x.p.line(x.p.paint(bold, name))
+}
+
+func (x *textReport) finding(f *diag.Finding, full bool) {
+	if m := diag.Message(x.t, f, x.o.Lang); m != "" {
+		x.p.line("")
+		x.p.para(0, Clean(m, true))
+	}
+	if len(f.Evidence) > 0 {
+		x.section(x.ui.evidence)
+		x.evidence(f)
+	}
+	if why := diag.Section(x.t, f, "why", x.o.Lang); why != "" && full {
+		x.section(x.ui.why)
+		x.p.para(2, Clean(why, true))
+	}
+	if len(f.Fixes) > 0 {
+		x.section(x.ui.fix)
+		x.fixes(f)
+	}
+	x.decide(f)
+}
+
+func (x *textReport) decide(f *diag.Finding) {
+	text := ""
+	if f.Certainty != diag.Proven {
+		text = diag.Section(x.t, f, "decide", x.o.Lang)
+	}
+	if text == "" && len(f.Needs) == 0 {
+		return
+	}
+	x.section(x.ui.decide)
+	if text != "" {
+		x.p.para(2, Clean(text, true))
+	}
+	for _, n := range f.Needs {
+		x.p.line("    " + x.p.paint(cyan, Clean(n, false)))
+	}
+}
+
+func (x *textReport) evidence(f *diag.Finding) {
+	for i, e := range f.Evidence {
+		if i == x.o.MaxEvidence && !x.o.Verbose {
+			x.p.line("  " + fmt.Sprintf(x.ui.more, len(f.Evidence)-i))
+			break
+		}
+		x.p.hang(2, "", x.evidenceLine(e))
+	}
+}
+
+func (x *textReport) evidenceLine(e fact.Evidence) string {
+	var b strings.Builder
+	if e.Node != "" {
+		fmt.Fprintf(&b, "[%s] ", Clean(e.Node, false))
+	}
+	if e.Rank != nil {
+		fmt.Fprintf(&b, "[%s %d] ", x.ui.rank, *e.Rank)
+	}
+	place := Clean(e.Path, false)
+	switch e.Source {
+	case fact.SrcEnv:
+		place = ""
+		if e.Excerpt == "" {
+			place = Clean(e.Path, false)
+		}
+	case fact.SrcCommand:
+		place = "$ " + place
+	}
+	if e.Line > 0 {
+		place += fmt.Sprintf(":%d", e.Line)
+	}
+	b.WriteString(place)
+	if e.Excerpt != "" {
+		if place != "" {
+			b.WriteString(": ")
+		}
+		b.WriteString(Clean(strings.TrimSpace(e.Excerpt), false))
+	}
+	return b.String()
+}
+
+func (x *textReport) fixes(f *diag.Finding) {
+	for i, fix := range f.Fixes {
+		if i > 0 {
+			x.p.line("")
+		}
+		if note := diag.Section(x.t, f, "fix:"+fix.ID, x.o.Lang); note != "" {
+			x.p.para(2, Clean(note, true))
+		}
+		for _, c := range fix.Commands {
+			for _, l := range strings.Split(c, "\n") {
+				x.p.line("    " + x.p.paint(cyan, Clean(l, false)))
+			}
+		}
+	}
+}
+
+// others lists findings besides the cause, each in a line or two.
+func (x *textReport) others(top *diag.Finding) {
+	groups := []struct {
+		name string
+		want func(*diag.Finding) bool
+	}{
+		{x.ui.also, func(f *diag.Finding) bool {
+			return f.Role == diag.Contributing && f.Severity != diag.Note || f.Role == diag.Cause
+		}},
+		{x.ui.follows, func(f *diag.Finding) bool { return f.Role == diag.Symptom }},
+		{x.ui.notes, func(f *diag.Finding) bool {
+			return f.Role == diag.Context || f.Role == diag.Contributing && f.Severity == diag.Note
+		}},
+	}
+	for _, g := range groups {
+		first := true
+		for i := range x.rep.Findings {
+			f := &x.rep.Findings[i]
+			if f == top || !g.want(f) {
+				continue
+			}
+			if first {
+				x.section(g.name)
+				first = false
+			}
+			x.brief(f)
+		}
+	}
+}
+
+func (x *textReport) brief(f *diag.Finding) {
+	title := Clean(diag.Title(x.t, f, x.o.Lang), false)
+	mark := "- "
+	if f.Count > 1 {
+		title += fmt.Sprintf(" (×%d)", f.Count)
+	}
+	if title != f.ID && f.Role != diag.Context {
+		title += " [" + f.ID + "]"
+	}
+	msg := Clean(diag.Message(x.t, f, x.o.Lang), true)
+	if title == f.ID && msg != "" { // a check of its own: its message says it all
+		x.p.hang(2, mark, strings.Join(strings.Fields(msg), " "))
+	} else {
+		x.p.hang(2, mark, title)
+		if f.Role != diag.Symptom || x.o.Verbose {
+			x.p.para(4, msg)
+		}
+	}
+	for _, n := range f.Needs {
+		x.p.line("      " + x.p.paint(cyan, Clean(n, false)))
+	}
+	if !x.o.Verbose {
+		return
+	}
+	for _, e := range f.Evidence {
+		x.p.hang(6, "", x.evidenceLine(e))
+	}
+	for _, fix := range f.Fixes {
+		for _, c := range fix.Commands {
+			x.p.line("      " + x.p.paint(cyan, Clean(c, false)))
+		}
+	}
+}
+
+// unseen says which rules could not look and why, and what could not be read.
+func (x *textReport) unseen() {
+	if len(x.rep.Problems) > 0 {
+		x.section(x.ui.unreadable)
+		for i, pr := range x.rep.Problems {
+			if i == 8 && !x.o.Verbose {
+				x.p.line("  " + fmt.Sprintf(x.ui.more, len(x.rep.Problems)-i))
+				break
+			}
+			x.p.hang(2, "- ", Clean(pr.What+": "+pr.Why, false))
+		}
+	}
+	reasons := map[string][]string{}
+	var order []string
+	clean := 0
+	for _, r := range x.rep.Ran {
+		switch r.Status {
+		case diag.Clean:
+			clean++
+		case diag.Skipped, diag.RFailed:
+			if reasons[r.Reason] == nil {
+				order = append(order, r.Reason)
+			}
+			reasons[r.Reason] = append(reasons[r.Reason], r.Rule)
+		}
+	}
+	if len(order) == 0 {
+		return
+	}
+	sort.SliceStable(order, func(i, j int) bool { return len(reasons[order[i]]) > len(reasons[order[j]]) })
+	x.section(x.ui.notLooked)
+	for i, why := range order {
+		if i == 6 && !x.o.Verbose {
+			x.p.line("  " + fmt.Sprintf(x.ui.more, len(order)-i))
+			break
+		}
+		x.p.hang(2, "- ", Clean(fmt.Sprintf(x.ui.rulesOf, len(reasons[why]), diag.Reason(why, x.o.Lang)), false))
+		if x.o.Verbose {
+			x.p.hang(6, "", strings.Join(reasons[why], ", "))
+		}
+	}
+	if x.o.Verbose {
+		x.p.line("  " + fmt.Sprintf(x.ui.ranClean, clean))
+	}
+}
