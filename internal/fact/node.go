@@ -23,6 +23,10 @@ type Node struct {
 	Plugins Val[[]string] `json:"plugins,omitzero"`
 	// Peermem says whether nvidia_peermem (or nv_peer_mem) is loaded.
 	Peermem Val[bool] `json:"peermem,omitzero"`
+	// CXI are the Slingshot devices (/sys/class/cxi); Absent: none.
+	CXI Val[[]string] `json:"cxi,omitzero"`
+	// IMEX are the /dev/nvidia-caps-imex-channels/channel* files; Absent: none.
+	IMEX Val[[]string] `json:"imex,omitzero"`
 	// MPS names the pipe directory of an MPS control daemon, when one runs.
 	MPS Val[string] `json:"mps,omitzero"`
 }
@@ -121,8 +125,9 @@ type Iface struct {
 
 // HCA is an RDMA device.
 type HCA struct {
-	Name  string    `json:"name"`
-	Ports []HCAPort `json:"ports,omitempty"`
+	Name   string    `json:"name"`
+	Driver string    `json:"driver,omitempty"` // kernel driver of its PCI device: mlx5_core, efa, irdma, bnxt_re
+	Ports  []HCAPort `json:"ports,omitempty"`
 }
 
 // HCAPort is one port of an RDMA device.
