@@ -115,12 +115,14 @@ type Memory struct {
 
 // Iface is a network interface.
 type Iface struct {
-	Name  string   `json:"name"`
-	Up    bool     `json:"up"`
-	Loop  bool     `json:"loop,omitempty"`
-	Kind  string   `json:"kind,omitempty"`  // ethernet, infiniband, bridge, virtual
-	Addrs []string `json:"addrs,omitempty"` // 10.1.2.3/16, fe80::1/64
-	MTU   int      `json:"mtu,omitempty"`
+	Name string `json:"name"`
+	Up   bool   `json:"up"`
+	// NoCarrier: up, but without link (IFF_UP without IFF_RUNNING).
+	NoCarrier bool     `json:"noCarrier,omitempty"`
+	Loop      bool     `json:"loop,omitempty"`
+	Kind      string   `json:"kind,omitempty"`  // ethernet, infiniband, bridge, virtual
+	Addrs     []string `json:"addrs,omitempty"` // 10.1.2.3/16, fe80::1/64
+	MTU       int      `json:"mtu,omitempty"`
 }
 
 // HCA is an RDMA device.
