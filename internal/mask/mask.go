@@ -1,0 +1,209 @@
+// Package mask hides secrets in values and free text before anything of them
+// enters a fact, a report or a bundle. It prefers to hide too much of what
+// looks like a secret over showing one, but leaves alone what reports are made
+// of: paths, versions, commit ids, rank numbers.
+//
+// All functions run in time linear in their input.
+package mask
+
+import "strings"
+
+// Hidden stands in for what was masked.
+const Hidden = "***"
+
+// Value masks the value of an environment variable: wholly when the name says
+// that it is a secret, else as Text does.
+func Value(name, value string) string {
+	if value != "" && SecretName(name) {
+		return Hidden
+	}
+	return Text(value)
+}
+
+// Text masks secrets inside free text: user information in URLs, values of
+// secret-looking names (password=…, "token": "…", --api-key …), authorization
+// headers, private key blocks and tokens of well-known shape.
+func Text(s string) string {
+	var out []byte // nil until something is masked
+	done := 0      // s[:done] is in out
+	hide := func(from, to int) {
+		if from >= to || s[from:to] == Hidden {
+			return
+		}
+		out = append(out, s[done:from]...)
+		out = append(out, Hidden...)
+		done = to
+	}
+	for i := 0; i < len(s); {
+		if !isWord(s[i]) {
+			i++
+			continue
+		}
+		j := i + 1
+		for j < len(s) && isWord(s[j]) {
+			j++
+		}
+		word := s[i:j]
+		switch from, to := secretAt(s, i, j, word); {
+		case to > from:
+			hide(from, to)
+			i = to
+		default:
+			i = j
+		}
+	}
+	if out == nil {
+		return s
+	}
+	return string(append(out, s[done:]...))
+}
+
+// secretAt returns the range of s to hide on account of the word s[i:j], or an
+// empty range. The range never starts before i.
+func secretAt(s string, i, j int, word string) (from, to int) {
+	if strings.HasPrefix(s[j:], "://") {
+		return userinfo(s, j+3)
+	}
+	if n := tokenShape(word); n >= 0 {
+		return i + n, j
+	}
+	if strings.HasSuffix(word, "-----BEGIN") {
+		// The bound keeps a text full of headers linear.
+		if k := strings.IndexByte(s[j:min(j+64, len(s))], '\n'); k >= 0 && strings.Contains(s[j:j+k], "PRIVATE KEY") {
+			end := strings.Index(s[j+k:], "-----END")
+			if end < 0 {
+				return j + k + 1, len(s)
+			}
+			return j + k + 1, j + k + end
+		}
+		return 0, 0
+	}
+	if foldAny(word, "bearer", "basic") {
+		if k := skipBlanks(s, j); k > j {
+			if e := credentialEnd(s, k); e-k >= 12 {
+				return k, e
+			}
+		}
+		return 0, 0
+	}
+	return valueAfter(s, j, word)
+}
+
+// userinfo finds user:password@ in the authority that starts at i.
+func userinfo(s string, i int) (from, to int) {
+	at := -1
+	for k := i; k < len(s); k++ {
+		switch c := s[k]; {
+		case c == '@':
+			at = k
+		case c == '/' || c == '?' || c == '#' || c <= ' ' || c == '"' || c == '\'' || c == '<' || c == '>':
+			k = len(s)
+		}
+	}
+	if at < 0 || s[i:at] == "git" {
+		return 0, 0
+	}
+	return i, at
+}
+
+// valueAfter finds the value that belongs to the name which ends at j, when the
+// name looks like a secret's: after "=", ":", or a blank when the name is a long option.
+func valueAfter(s string, j int, name string) (from, to int) {
+	k := j
+	if k < len(s) && (s[k] == '"' || s[k] == '\'') { // {"token": …}
+		k++
+	}
+	k = skipBlanks(s, k)
+	if k >= len(s) {
+		return 0, 0
+	}
+	colon := s[k] == ':'
+	switch {
+	case s[k] == '=' || colon:
+		k = skipBlanks(s, k+1)
+	case strings.HasPrefix(name, "--") && k > j:
+	default:
+		return 0, 0
+	}
+	if k >= len(s) || !SecretName(name) {
+		return 0, 0
+	}
+	if q := s[k]; q == '"' || q == '\'' {
+		e := k + 1
+		for e < len(s) && s[e] != q && s[e] != '\n' {
+			if s[e] == '\\' && e+1 < len(s) && s[e+1] != '\n' {
+				e++
+			}
+			e++
+		}
+		return k + 1, e
+	}
+	// "Authorization: Bearer xyz": the scheme is not the secret.
+	if e := wordEnd(s, k); e > k && foldAny(s[k:e], "bearer", "basic", "token", "digest") {
+		if n := skipBlanks(s, e); n > e && n < len(s) {
+			return n, valueEnd(s, n)
+		}
+	}
+	// "unexpected token: foo" is prose.
+	if colon && foldAny(name, "token", "auth", "secret", "credential", "credentials") && !looksRandom(s[k:]) {
+		return 0, 0
+	}
+	return k, valueEnd(s, k)
+}
+
+func valueEnd(s string, k int) int {
+	for k < len(s) && s[k] > ' ' && !strings.ContainsRune("\"'&,;<>)}]", rune(s[k])) {
+		k++
+	}
+	return k
+}
+
+func credentialEnd(s string, k int) int {
+	for k < len(s) && (isWord(s[k]) || strings.IndexByte("~+/=", s[k]) >= 0) {
+		k++
+	}
+	return k
+}
+
+func wordEnd(s string, k int) int {
+	for k < len(s) && isWord(s[k]) {
+		k++
+	}
+	return k
+}
+
+func skipBlanks(s string, k int) int {
+	for k < len(s) && (s[k] == ' ' || s[k] == '\t') {
+		k++
+	}
+	return k
+}
+
+// looksRandom reports whether s begins with what may be a generated secret
+// rather than a word.
+func looksRandom(s string) bool {
+	s = s[:min(len(s), 64)] // a bound keeps Text linear
+	s = s[:valueEnd(s, 0)]
+	if len(s) < 12 {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		if s[i] >= '0' && s[i] <= '9' {
+			return true
+		}
+	}
+	return false
+}
+
+func isWord(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
+}
+
+func foldAny(s string, words ...string) bool {
+	for _, w := range words {
+		if len(w) == len(s) && strings.EqualFold(w, s) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,83 @@
+package mask
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestText(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"plain text, rank 3: 2.5.1+cu121", "plain text, rank 3: 2.5.1+cu121"},
+		{"https://user:pw@host/simple", "https://***@host/simple"},
+		{"https://ghp_0123456789abcdefghij@github.com/x", "https://***@github.com/x"},
+		{"http://u:p@ss@h:8080/x?a=b", "http://***@h:8080/x?a=b"},
+		{"ssh://git@github.com/x", "ssh://git@github.com/x"},
+		{"see http://a/b and mail me@x.org", "see http://a/b and mail me@x.org"},
+		{"https://h/x?access_token=abc&b=1", "https://h/x?access_token=***&b=1"},
+		{"https://h/x?X-Amz-Signature=abcdef", "https://h/x?X-Amz-Signature=***"},
+		{"Authorization: Bearer abc.def-ghi_jkl", "Authorization: Bearer ***"},
+		{"authorization: token 0123456789", "authorization: token ***"},
+		{`{"token": "abc", "x": 1}`, `{"token": "***", "x": 1}`},
+		{"wandb login --api-key 0123456789abcdef x", "wandb login --api-key *** x"},
+		{"export WANDB_API_KEY=0123; python x", "export WANDB_API_KEY=***; python x"},
+		{"HF_TOKEN='a b c' y", "HF_TOKEN='***' y"},
+		{"login hf_abcdefghijklmnopqrst ok", "login hf_*** ok"},
+		{"AKIAIOSFODNN7EXAMPLE", "AKIA***"},
+		{"xoxb-12345678-abc", "xoxb-***"},
+		{"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcDEF", "eyJ***"},
+		{"SyntaxError: unexpected token: foo", "SyntaxError: unexpected token: foo"},
+		{"eos_token=</s> pad_token_id=0 max_tokens=5", "eos_token=</s> pad_token_id=0 max_tokens=5"},
+		{"git 134179474539648ba7dee1317959529fbd0e7f89", "git 134179474539648ba7dee1317959529fbd0e7f89"},
+		{"-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----", "-----BEGIN RSA PRIVATE KEY-----\n***-----END RSA PRIVATE KEY-----"},
+		{"password=", "password="},
+		{"password: hunter2", "password: ***"},
+		{"KeyError: 'model.key'", "KeyError: 'model.key'"},
+	} {
+		if got := Text(c.in); got != c.want {
+			t.Errorf("Text(%q)\n got %q\nwant %q", c.in, got, c.want)
+		}
+	}
+}
+
+func TestValue(t *testing.T) {
+	for _, c := range []struct{ name, in, want string }{
+		{"SLURM_JWT", "abc", "***"},
+		{"MLFLOW_TRACKING_PASSWORD", "abc", "***"},
+		{"AWS_SECRET_ACCESS_KEY", "abc", "***"},
+		{"WANDB_API_KEY", "", ""},
+		{"SSH_AUTH_SOCK", "/tmp/x", "/tmp/x"},
+		{"PATH", "/usr/bin:/bin", "/usr/bin:/bin"},
+		{"PWD", "/home/x", "/home/x"},
+		{"PIP_INDEX_URL", "https://u:p@h/simple", "https://***@h/simple"},
+		{"NCCL_SOCKET_IFNAME", "^lo,docker", "^lo,docker"},
+		{"NCCL_DEBUG", "INFO", "INFO"},
+		{"CUDA_VISIBLE_DEVICES", "0,1", "0,1"},
+	} {
+		if got := Value(c.name, c.in); got != c.want {
+			t.Errorf("Value(%s, %q) = %q, want %q", c.name, c.in, got, c.want)
+		}
+	}
+}
+
+func FuzzText(f *testing.F) {
+	for _, s := range []string{"a://b:c@d", "token=x", "--password y", "Bearer abcdefghijklmnop", "\"secret\":\"\\\"x", "x@y", "-----BEGIN PRIVATE KEY\nx"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := Text(s)
+		if again := Text(got); again != got {
+			t.Errorf("not stable: %q -> %q -> %q", s, got, again)
+		}
+		if got := Text("u https://me:hunter2hunter2@h/ " + s); strings.Contains(got, "hunter2hunter2@") {
+			t.Errorf("secret shown: %q", got)
+		}
+	})
+}
+
+func BenchmarkText(b *testing.B) {
+	s := strings.Repeat("[rank3]: /opt/x/lib/python3.11/site-packages/torch/x.py:12 NCCL WARN timeout=5 foo\n", 1000)
+	b.SetBytes(int64(len(s)))
+	for b.Loop() {
+		Text(s)
+	}
+}
