@@ -56,6 +56,9 @@ func decide(set *Set, rep *Report) {
 		fs[i].order = i
 	}
 	fs = mergeSame(fs)
+	// In order of life before anything is explained: of two causes that explain
+	// each other, the earlier one does.
+	sort.SliceStable(fs, func(i, j int) bool { return before(fs[i], fs[j]) })
 	explained := map[int]bool{}
 	for i := range fs {
 		if fs[i].Role != Cause {
