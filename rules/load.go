@@ -29,6 +29,9 @@ func Embedded() fs.FS { return embedded }
 // Families whose rules judge an environment, in the order in which they run.
 var Environment = []string{"cause", "install", "node"}
 
+// All families, in the order in which pages and lists show them.
+var All = []string{"cause", "install", "node"}
+
 // Languages that every rule has.
 var Languages = []string{"en", "zh"}
 
