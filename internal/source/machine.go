@@ -33,6 +33,22 @@ type Cmd struct {
 	Stdin   []byte
 }
 
+// Limit is Timeout with its default.
+func (c Cmd) Limit() time.Duration {
+	if c.Timeout <= 0 {
+		return 10 * time.Second
+	}
+	return c.Timeout
+}
+
+// MaxBytes is MaxOut with its default.
+func (c Cmd) MaxBytes() int {
+	if c.MaxOut <= 0 {
+		return 1 << 20
+	}
+	return c.MaxOut
+}
+
 // Result is what a command did. A command that could not be started is an
 // error of Run; one that failed or was killed is a Result.
 type Result struct {
