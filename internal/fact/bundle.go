@@ -14,17 +14,19 @@ type Bundle struct {
 	Taken   time.Time `json:"taken,omitzero"`
 	Subject Subject   `json:"subject,omitzero"`
 
-	Host      Host      `json:"host,omitzero"`
-	Env       []EnvVar  `json:"env,omitempty"` // only variables that matter here, see EnvMatters
-	Python    Python    `json:"python,omitzero"`
-	Torch     []Torch   `json:"torch,omitempty"` // in search order: the first one wins
-	Dists     []Dist    `json:"dists,omitempty"` // installed distributions that matter, in search order
-	Loads     []Load    `json:"loads,omitempty"` // what the dynamic loader would take
-	Node      Node      `json:"node,omitzero"`
-	NCCLConf  []Setting `json:"ncclConf,omitempty"` // NCCL settings of all layers in order of precedence
-	Container Container `json:"container,omitzero"`
-	Slurm     Slurm     `json:"slurm,omitzero"`
-	Live      Live      `json:"live,omitzero"`
+	Host   Host     `json:"host,omitzero"`
+	Env    []EnvVar `json:"env,omitempty"` // only variables that matter here, see EnvMatters
+	Python Python   `json:"python,omitzero"`
+	Torch  []Torch  `json:"torch,omitempty"` // in search order: the first one wins
+	Dists  []Dist   `json:"dists,omitempty"` // installed distributions that matter, in search order
+	Loads  []Load   `json:"loads,omitempty"` // what the dynamic loader would take
+	// Extensions are compiled packages that link against torch, those that could be examined.
+	Extensions []Extension `json:"extensions,omitempty"`
+	Node       Node        `json:"node,omitzero"`
+	NCCLConf   []Setting   `json:"ncclConf,omitempty"` // NCCL settings of all layers in order of precedence
+	Container  Container   `json:"container,omitzero"`
+	Slurm      Slurm       `json:"slurm,omitzero"`
+	Live       Live        `json:"live,omitzero"`
 
 	Problems []Problem `json:"problems,omitempty"` // what could not be read, and why
 }

@@ -29,6 +29,10 @@ type Python struct {
 	Others []PythonRef `json:"others,omitempty"` // other interpreters that variables, PATH or a torchrun name
 	// Torchrun is the first torchrun on PATH and the interpreter that its first line starts.
 	Torchrun Val[Torchrun] `json:"torchrun,omitzero"`
+	// LocalTorch are torch folders and torch.py files in the working directory,
+	// when that is not on the path by itself: they win in a script that lies
+	// there and under python -m.
+	LocalTorch []string `json:"localTorch,omitempty"`
 }
 
 // Kinds of a PathEntry.
@@ -40,6 +44,7 @@ const (
 	PathDist       = "dist-packages"
 	PathSystemSite = "system-site" // site-packages of the base interpreter, seen from a venv
 	PathPth        = "pth"         // added by a .pth file
+	PathFinder     = "finder"      // not an entry: an import hook of an editable install maps the package
 )
 
 // PathEntry is one entry of sys.path.
@@ -48,6 +53,8 @@ type PathEntry struct {
 	Kind   string `json:"kind"`
 	Via    string `json:"via,omitempty"` // variable or .pth file (with line) that put it there
 	Exists bool   `json:"exists"`
+	// Module names the environment module that put the entry there, when that can be told.
+	Module string `json:"module,omitempty"`
 }
 
 // PythonRef is an interpreter that something names.
@@ -55,6 +62,8 @@ type PythonRef struct {
 	Exe string   `json:"exe"`
 	By  string   `json:"by"`
 	At  Evidence `json:"at,omitzero"`
+	// Missing says that there is no such file, or a link to nowhere.
+	Missing bool `json:"missing,omitempty"`
 }
 
 // Torchrun is a torchrun script and the interpreter on its first line.
@@ -63,11 +72,18 @@ type Torchrun struct {
 	Python string `json:"python"`
 }
 
+// Forms of a Torch other than an ordinary package.
+const (
+	FormModule    = "module"    // a torch.py or torch.…so that hides the package
+	FormNamespace = "namespace" // a torch folder without __init__.py: taken only when nothing else is found
+)
+
 // Torch is one torch package on the search path.
 type Torch struct {
 	Dir   string `json:"dir"`             // …/site-packages/torch
 	Entry int    `json:"entry"`           // index in Python.Path; -1 when not from a search path
 	Kind  string `json:"kind,omitempty"`  // kind of that entry
+	Form  string `json:"form,omitempty"`  // see Form… constants; empty: an ordinary package
 	Via   string `json:"via,omitempty"`   // variable or file that put the entry there
 	Names string `json:"names,omitempty"` // module that gave the variable, when that can be told
 
@@ -96,9 +112,19 @@ type Torch struct {
 	Damage []Damage `json:"damage,omitempty"`
 }
 
+// Kinds of Damage.
+const (
+	DamageLeftover        = "leftover"         // a ~orch folder that an interrupted pip left
+	DamageTwoDists        = "two-dist-infos"   // two metadata folders of torch in one site-packages
+	DamageMissingFile     = "missing-file"     // a file that RECORD lists, or that makes the package, is not there
+	DamageVersionMismatch = "version-mismatch" // version.py and the metadata name different releases or builds
+	DamageChangedFile     = "changed-file"     // a library has another size than RECORD says: overwritten, or stripped
+	DamageTwoInstallers   = "two-installers"   // both conda and pip say that they installed it
+)
+
 // Damage is one sign of a damaged installation.
 type Damage struct {
-	Kind string   `json:"kind"` // leftover, two-dist-infos, missing-file, version-mismatch
+	Kind string   `json:"kind"` // see Damage… constants
 	What string   `json:"what"`
 	At   Evidence `json:"at,omitzero"`
 }
@@ -182,4 +208,17 @@ type LoadTry struct {
 	Path   string `json:"path"`
 	Via    string `json:"via"`
 	Result string `json:"result"` // found, absent, other-arch, unreadable
+}
+
+// Extension is a compiled extension that links against torch: torchvision,
+// flash-attn, apex, a JIT cache.
+type Extension struct {
+	Name    string   `json:"name"` // distribution or module
+	Version string   `json:"version,omitempty"`
+	Path    string   `json:"path"`              // the shared object that was examined
+	Missing []string `json:"missing,omitempty"` // c10/at/torch symbols that it needs and the winning torch does not export
+	// CUDART is the CUDA runtime that it links: libcudart.so.12; Absent: none.
+	CUDART Val[string]   `json:"cudart,omitzero"`
+	Archs  Val[[]string] `json:"archs,omitzero"` // kernels inside; Absent: no device code
+	At     Evidence      `json:"at,omitzero"`
 }
