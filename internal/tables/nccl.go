@@ -1,0 +1,44 @@
+package tables
+
+import "strings"
+
+// ncclSince is the first NCCL release that exports a symbol.
+//
+// Source: git log -S over NVIDIA/nccl src/nccl.h.in, by release tag; read 2026-11-29.
+var ncclSince = map[string]string{
+	"ncclRedOpCreatePreMulSum": "2.11.4",
+	"ncclGetLastError":         "2.13.4",
+	"ncclCommInitRankConfig":   "2.14.3",
+	"ncclCommFinalize":         "2.14.3",
+	"ncclCommSplit":            "2.18.1",
+	"ncclCommRegister":         "2.19.1",
+	"ncclCommDeregister":       "2.19.1",
+	"ncclMemAlloc":             "2.19.1",
+	"ncclMemFree":              "2.19.1",
+	"ncclGroupSimulateEnd":     "2.22.3",
+	"ncclCommInitRankScalable": "2.23.4",
+	"ncclCommShrink":           "2.27.3",
+	"ncclCommWindowRegister":   "2.27.3",
+	"ncclCommRevoke":           "2.28.7",
+	"ncclCommGrow":             "2.29.2",
+	"ncclCommSuspend":          "2.29.7",
+	"ncclCommResume":           "2.29.7",
+	"ncclCommMemStats":         "2.29.7",
+}
+
+// NCCLSince returns the first NCCL release that exports all the symbols, ""
+// when one of them is not in the table. The p prefix of the profiling aliases
+// (pncclCommSplit) is understood.
+func NCCLSince(symbols []string) string {
+	since := ""
+	for _, s := range symbols {
+		v, ok := ncclSince[strings.TrimPrefix(s, "p")]
+		if !ok {
+			return ""
+		}
+		if since == "" || Compare(v, since) > 0 {
+			since = v
+		}
+	}
+	return since
+}
