@@ -23,13 +23,13 @@ func Lang(flag string, getenv func(string) string) string {
 
 // words are the renderer's own words; everything else is prose of rules.
 type words struct {
-	verdict                                                  map[string]string
-	certainty, actor, severity                               map[string]string
-	okTitle, unknownTitle                                    string
-	evidence, why, fix, decide, also, follows, notes         string
-	notLooked, rulesOf, unreadable, lookedAt, more, rank     string
-	more2, safe, askAdmin, node, none, verboseHint, ranClean string
-	colon, comma                                             string
+	verdict                                                      map[string]string
+	certainty, actor, severity                                   map[string]string
+	okTitle, unknownTitle                                        string
+	evidence, why, fix, decide, also, follows, notes             string
+	notLooked, rulesOf, ruleOf, unreadable, lookedAt, more, rank string
+	more2, safe, askAdmin, node, none, verboseHint, ranClean     string
+	colon, comma                                                 string
 }
 
 var english = words{
@@ -41,7 +41,7 @@ var english = words{
 	okTitle:      "Nothing was found that would stop distributed PyTorch here",
 	unknownTitle: "Nothing wrong was found, but not everything that matters could be seen",
 	evidence:     "Evidence", why: "Why", fix: "Fix", decide: "To be sure", also: "Also found", follows: "Follows from it", notes: "Notes",
-	notLooked: "Not looked at", rulesOf: "%d rules: %s", unreadable: "Could not be read", lookedAt: "Looked at",
+	notLooked: "Not looked at", rulesOf: "%d rules: %s", ruleOf: "%d rule: %s", unreadable: "Could not be read", lookedAt: "Looked at",
 	more: "and %d more", rank: "rank", node: "node", ranClean: "%d rules looked and found nothing",
 	verboseHint: "ncclinic -v lists the facts; ncclinic rules %s explains the cause",
 	colon:       ": ", comma: ", ",
@@ -56,7 +56,7 @@ var chinese = words{
 	okTitle:      "没有发现会妨碍分布式 PyTorch 运行的问题",
 	unknownTitle: "没有发现错误，但有些关键信息在这里看不到",
 	evidence:     "证据", why: "原因", fix: "解决办法", decide: "如何确认", also: "同时发现", follows: "由此引起", notes: "说明",
-	notLooked: "未检查的项目", rulesOf: "%d 条规则：%s", unreadable: "无法读取", lookedAt: "检查对象",
+	notLooked: "未检查的项目", rulesOf: "%d 条规则：%s", ruleOf: "%d 条规则：%s", unreadable: "无法读取", lookedAt: "检查对象",
 	more: "另有 %d 处", rank: "rank", node: "节点", ranClean: "%d 条规则检查后未发现问题",
 	verboseHint: "ncclinic -v 列出全部事实；ncclinic rules %s 解释该原因",
 	colon:       "：", comma: "，",

@@ -278,7 +278,11 @@ func (x *textReport) unseen() {
 			x.p.line("  " + fmt.Sprintf(x.ui.more, len(order)-i))
 			break
 		}
-		x.p.hang(2, "- ", Clean(fmt.Sprintf(x.ui.rulesOf, len(reasons[why]), diag.Reason(why, x.o.Lang)), false))
+		form := x.ui.rulesOf
+		if len(reasons[why]) == 1 {
+			form = x.ui.ruleOf
+		}
+		x.p.hang(2, "- ", Clean(fmt.Sprintf(form, len(reasons[why]), diag.Reason(why, x.o.Lang)), false))
 		if x.o.Verbose {
 			x.p.hang(6, "", strings.Join(reasons[why], ", "))
 		}
