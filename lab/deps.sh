@@ -161,14 +161,14 @@ fetch() {
 }
 
 # links NAME PATTERNS: a virtual environment with the packages of "cuda" except
-# those that grep finds, as hard links: no second copy.
+# those that grep finds; hard links, so no second copy.
 links() {
 	site=lib/python3.11/site-packages
 	rm -rf "${cache:?}/$1"
 	/usr/bin/python3 -m venv --without-pip "$cache/$1"
-	# shellcheck disable=SC2012,SC2086 # names of packages; several options
-	ls "$cache/cuda/$site" | grep -v $2 | while read -r d; do
-		cp -al "$cache/cuda/$site/$d" "$cache/$1/$site/"
+	for d in "$cache/cuda/$site"/*; do
+		# shellcheck disable=SC2086 # several options
+		printf '%s\n' "${d##*/}" | grep -q $2 || cp -al "$d" "$cache/$1/$site/"
 	done
 	for s in "$cache"/cuda/bin/torch*; do
 		sed "1s|$cache/cuda/|$cache/$1/|" "$s" >"$cache/$1/bin/${s##*/}"
