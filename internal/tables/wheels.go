@@ -105,3 +105,20 @@ func TagCUDA(tag string) string {
 	}
 	return d[:2] + "." + d[2:]
 }
+
+// PyPIAarch64CPU says whether the Linux aarch64 wheel of a torch release on PyPI
+// is a CPU build.
+//
+// Source: METADATA of the aarch64 wheels on PyPI: 2.6.0, 2.8.0, 2.9.1 and 2.10.0
+// ask for NVIDIA's libraries on x86_64 only, 2.11.0 to 2.14.0 on every Linux;
+// read 2026-11-30.
+func PyPIAarch64CPU(version string) Answer {
+	m := Minor(version)
+	switch {
+	case m == "" || Compare(m, "2.6") < 0 || Compare(m, "2.14") > 0:
+		return Unknown
+	case Compare(m, "2.10") <= 0:
+		return Yes
+	}
+	return No
+}
