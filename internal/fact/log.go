@@ -69,6 +69,7 @@ type Event struct {
 	Quoted bool   `json:"quoted,omitempty"` // stands in source, help or a report: says nothing about this run
 	Exc    string `json:"exc,omitempty"`    // type of the exception that carries it
 	Count  int    `json:"count"`            // equal hits that are folded into this one
+	After  int    `json:"after"`            // progress lines that follow it, as Exception.After
 }
 
 // Frame is one line of a Python traceback.
@@ -111,8 +112,8 @@ type Work struct {
 // Exit is the end of a process as its launcher tells it.
 type Exit struct {
 	Place
-	By     string `json:"by"`             // torchrun, table, srun, shell, mpirun, deepspeed
-	Code   int    `json:"code"`           // exit status; negative: signal
+	By     string `json:"by"`   // torchrun, table, srun, shell, mpirun, deepspeed
+	Code   int    `json:"code"` // exit status; negative: signal
 	Binary string `json:"binary,omitempty"`
 	Words  string `json:"words,omitempty"` // srun's: Killed, Out Of Memory, …
 	Tasks  string `json:"tasks,omitempty"` // srun's task list
@@ -121,11 +122,11 @@ type Exit struct {
 
 // Stream is the progress of one rank (or of a file without ranks).
 type Stream struct {
-	File  int   `json:"file"`
-	Rank  int   `json:"rank"`
-	Lines int   `json:"lines"` // progress lines that were seen
-	First Place `json:"first"`
-	Last  Place `json:"last"`
+	File  int    `json:"file"`
+	Rank  int    `json:"rank"`
+	Lines int    `json:"lines"` // progress lines that were seen
+	First Place  `json:"first"`
+	Last  Place  `json:"last"`
 	Text  string `json:"text,omitempty"` // the last progress line
 }
 

@@ -1,0 +1,571 @@
+// Package listing reads facts out of listings that people paste beside a log
+// or print in it: pip list and freeze, conda list, collect_env, ds_report,
+// nvidia-smi, env, ldd, ulimit, ip, df, dmesg, sacct, scontrol and one-line
+// prints of versions. It works line by line and needs no file of its own: a
+// listing may stand in the middle of a log.
+package listing
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+// MaxFacts bounds what is kept of all inputs together.
+const MaxFacts = 20000
+
+// Kinds of facts. Name, V and Aux are given for each.
+const (
+	Pkg        = "pkg"        // a package: name, version, build or origin
+	PkgEnv     = "pkg-env"    // environment that a listing describes: V = prefix
+	TorchVer   = "torch"      // version of torch as a program prints it
+	TorchCUDA  = "torch-cuda" // torch.version.cuda; "None": none
+	TorchHIP   = "torch-hip"
+	CUDAAvail  = "cuda-available" // True, False
+	Driver     = "driver"         // NVIDIA driver version; Aux: CUDA version that it supports
+	GPU        = "gpu"            // name: index; V: model
+	Proc       = "gpu-process"    // name: GPU index; V: process; Aux: MiB
+	Mode       = "compute-mode"
+	Env        = "env"      // environment variable
+	NCCLEnv    = "nccl-env" // variable that NCCL says is set, per rank
+	NCCLVer    = "nccl-version"
+	NCCLNet    = "nccl-net"  // Using network X
+	NCCLHCAs   = "nccl-hcas" // NET/IB : Using …
+	NCCLPlugin = "nccl-plugin"
+	Bootstrap  = "bootstrap" // name: interface; V: address
+	Via        = "via"       // P2P/IPC, SHM/…, NET/IB/0/GDRDMA
+	Init       = "nccl-init" // name: rank; V: START or COMPLETE
+	Iface      = "iface"     // name: interface; V: addresses
+	LDD        = "ldd"       // name: soname; V: path
+	Memlock    = "memlock"   // V: kB or unlimited
+	Shm        = "shm"       // V: size as df prints it
+	TRES       = "tres"      // AllocTRES
+	Sacct      = "sacct"     // name: job or step; V: state; Aux: exit code
+	ArchList   = "arch-list"
+	Capability = "capability"     // 8.0
+	Machine    = "machine"        // aarch64, x86_64
+	OS         = "os"             // windows, darwin, tegra
+	Which      = "which"          // name: program; V: path
+	PipOut     = "pip-uninstall"  // torch version that pip removed
+	PipIn      = "pip-install"    // package that pip installed: name, V version
+	PipNoop    = "pip-satisfied"  // name; V version
+	PipBroken  = "pip-invalid"    // Ignoring invalid distribution
+	Hardware   = "hardware"       // AER, IO_PAGE_FAULT …
+	Xid        = "xid"            // V: number; name: bus
+	ACS        = "acs"            // ReqRedir+
+	FM         = "fabric-manager" // state
+	Dev        = "device-node"
+	NetOut     = "listener" // a listening socket of ss/netstat: V port
+	SlurmVer   = "slurm-version"
+	Affinity   = "affinity"
+	RankHost   = "rank-host" // name: rank; V: host
+	Resolve    = "nodelist"
+	NVSwitch   = "peermem"
+)
+
+// Parser keeps the state of one file.
+type Parser struct {
+	path    string
+	header  string // kind of the table that is being read: pip, conda, sacct, smi, gpuq
+	cols    []int
+	names   []string
+	prefix  string // environment of the listing
+	node    string // of dshbak headers
+	smi     int    // lines since an nvidia-smi banner
+	smiGPU  string
+	lastCmd string
+	cmdAge  int
+	lineNo  int
+	dmesg   bool
+}
+
+// NewParser starts a file.
+func NewParser(path string) *Parser { return &Parser{path: path, smi: -1} }
+
+// Command tells the parser that a command line stands here.
+func (p *Parser) Command(c fact.ShellCmd) {
+	p.lastCmd, p.cmdAge, p.header, p.smi = c.Text, 0, "", -1
+	if i := strings.Index(c.Text, "/bin/python"); i > 0 && strings.Contains(c.Text, " list") {
+		s := c.Text[:i]
+		p.prefix = s[strings.LastIndexAny(s, " ;'\"(")+1:]
+	} else if strings.Contains(c.Text, "pip") || strings.Contains(c.Text, "conda") {
+		p.prefix = ""
+	}
+}
+
+// End closes a file.
+func (p *Parser) End(*fact.Listing) {}
+
+var interesting = regexp.MustCompile(`^(?:torch|pytorch|libtorch|torchvision|torchaudio|torch-?geometric|pytorch-mutex|pytorch-cuda|pytorch-gpu|pytorch-cpu|cpuonly|nccl|nvidia-[a-z0-9-]+|cuda-version|cudatoolkit|cudnn|cupy[a-z0-9-]*|triton|pytorch-triton[a-z-]*|flash[-_]attn|apex|xformers|mamba[-_]ssm|causal[-_]conv1d|transformer[-_]engine[a-z0-9_-]*|deepspeed|vllm|intel-extension-for-pytorch|oneccl[a-z0-9_-]*|tensorflow|jax)$`)
+
+var (
+	freeze   = regexp.MustCompile(`^(?:\[pip3?\] )?([A-Za-z][\w.-]*)==(\d[^\s;]*)\s*$`)
+	freezeAt = regexp.MustCompile(`^([A-Za-z][\w.-]*) @ (\S+)`)
+	column   = regexp.MustCompile(`^(?:\[conda\] )?([A-Za-z][\w.-]*)\s{1,}(v?\d[\w.+!-]*)(?:\s+(\S+))?(?:\s+(\S+))?\s*$`)
+	planRow  = regexp.MustCompile(`^\s*[+-]?\s*([a-z][\w.-]*)\s+(\S+/\S+?)::([a-z][\w.-]*?)-(\d[\w.!]*)-(\S+)`)
+	linking  = regexp.MustCompile(`(?:Linking|Extracting|Downloading|Installing|Installed|extracting|linking)\s*:?\s+((?:py|lib)?torch)-(\d[\w.]*)-(\S+)`)
+	mambaRow = regexp.MustCompile(`^\s*[+-]\s+((?:py|lib)?torch|pytorch-mutex|nccl)\s+(\d[\w.]*)\s+(\S+)\s+(\S+)`)
+	torchSay = regexp.MustCompile(`(?i)\b(?:py)?torch(?:\.__version__)?(?:[ _]version)?\s*(?:is|[:=,.]+)?\s*['"]?v?(\d+\.\d+(?:\.\d+)?[a-z0-9]*(?:\+[\w.]+)?)['"]?`)
+	cudaSay  = regexp.MustCompile(`(?i)\b(?:torch\.version\.)?cuda(?:[ _]version)?\s*(?:is|[:=,])?\s*['"]?(None|\d+\.\d+)\b`)
+	replVer  = regexp.MustCompile(`^\(?['"]?(\d+\.\d+(?:\.\d+)?[a-z0-9]*(?:\+[\w.]+)?)['"]?(?:,? +['"]?(None|\d+\.\d+)['"]?)?(?:,? +(?:['"]?None['"]?,? +)?(True|False))?(?:,? +(True|False))?\)?$`)
+	smiHead  = regexp.MustCompile(`Driver Version: ([\d.]+)\s+CUDA Version: ([\d.]+|N/A|ERR!)`)
+	smiRow   = regexp.MustCompile(`^\|\s+(\d+)\s+(\S.*?)\s+(?:On|Off|N/A)\s*\|\s*([0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+)`)
+	smiUse   = regexp.MustCompile(`(\d+)MiB /\s*(\d+)MiB \|\s+\d+%\s+(\S.*?)\s*\|`)
+	smiProc  = regexp.MustCompile(`^\|\s+(\d+)\s+(?:N/A|\d+)\s+(?:N/A|\d+)\s+(\d+)\s+\S+\s+(\S.*?)\s+(\d+)MiB \|`)
+	gpuL     = regexp.MustCompile(`^GPU (\d+): ([A-Z][\w ./-]+?)(?: \(UUID: .*\))?$`)
+	gpuCSV   = regexp.MustCompile(`^((?:NVIDIA|Tesla|Quadro|GeForce|AMD)\b[^,]*), ?(\d{3}\.[\d.]+)$`)
+	driverIn = regexp.MustCompile(`(?i)\b(?:nvidia )?driver(?: version)?[:= ]+(\d{3}\.\d+(?:\.\d+)?)\b`)
+	envRow   = regexp.MustCompile(`^(?:export |declare -x |set(?:env)? )?([A-Za-z_][A-Za-z0-9_%]*)=(.*)$`)
+	envEcho  = regexp.MustCompile(`\b(CUDA_VISIBLE_DEVICES|SLURM_JOB_GPUS|NCCL_SOCKET_IFNAME|LD_LIBRARY_PATH|LD_PRELOAD|SLURM_EXPORT_ENV|MASTER_ADDR|MASTER_PORT)=(\S*)`)
+	lddRow   = regexp.MustCompile(`^\s*(lib[\w.+-]+\.so[\w.]*) => (\S+|not found)`)
+	ncclVer  = regexp.MustCompile(`NCCL version (\d+\.\d+\.\d+)(?:\+cuda([\d.]+))?`)
+	setEnv   = regexp.MustCompile(`\b(NCCL_\w+|FI_\w+) set by environment to ([^\s]+?)\.?$`)
+	bootRe   = regexp.MustCompile(`Bootstrap ?: Using (?:\[\d+\])?([\w.-]+):([0-9a-fA-F.:%]+)<`)
+	netRe    = regexp.MustCompile(`Using network (.+)$`)
+	hcaRe    = regexp.MustCompile(`NET/IB : Using (.+?); OOB`)
+	viaRe    = regexp.MustCompile(`(\d+)\[\w+\] -> (\d+)\[\w+\].* via (\S+(?: pointer)?)`)
+	initRe   = regexp.MustCompile(`\brank (\d+) n[rR]anks (\d+).*?(?:- )?Init (START|COMPLETE)`)
+	ipBr     = regexp.MustCompile(`^([a-z][\w.@-]*)\s+(UP|DOWN|UNKNOWN)\s*(.*)$`)
+	ipO      = regexp.MustCompile(`^(\d+): ([a-z][\w.@-]*)\s+inet6? (\S+)`)
+	memlock  = regexp.MustCompile(`(?i)max locked memory\s+\(k?bytes, -l\)\s+(\d+|unlimited)`)
+	dfShm    = regexp.MustCompile(`^\S+\s+(\S+)\s+\S+\s+\S+\s+\d+% /dev/shm$`)
+	tresRe   = regexp.MustCompile(`AllocTRES=(\S*)`)
+	archRe   = regexp.MustCompile(`(?:sm|compute)_\d+[a-z]?`)
+	capRe    = regexp.MustCompile(`(?i)(?:cuda )?capabilit(?:y|ies)\s*[:= ]*(?:sm_)?\(?(\d+)(?:[., ]+(\d+))?\)?`)
+	whichRe  = regexp.MustCompile(`^(/\S*/bin)/(python[\d.]*|torchrun|accelerate|deepspeed)$`)
+	pipOut   = regexp.MustCompile(`Found existing installation: (torch|nvidia-nccl-cu\d+) (\S+)`)
+	pipIn    = regexp.MustCompile(`\b(torch|nvidia-nccl-cu\d+|triton)-(\d[\w.+]*)`)
+	pipSat   = regexp.MustCompile(`Requirement already satisfied: torch(?:==\S+)? in (\S+) \(([\w.+]+)\)`)
+	xidRe    = regexp.MustCompile(`NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+)`)
+	dshbak   = regexp.MustCompile(`^(?:==|--) ?([\w.-]+) ?(?:==|--)$`)
+	pidAff   = regexp.MustCompile(`(?:cpus|affinity(?: list)?|cpu list):\s*([\d,-]+)\s*$`)
+	slurmV   = regexp.MustCompile(`^(?:\d+: )?slurm(?:-wlm)? (\d+\.\d+\.\d+)`)
+	condaEnv = regexp.MustCompile(`packages in environment at ([^:\s]+)`)
+	rankHost = regexp.MustCompile(`(?i)\bhost(?:name)?[ =:]+(\S+) (?:global_)?rank[ =:]+(\d+)\b`)
+	sacctRow = regexp.MustCompile(`^(\d+(?:_\d+)?(?:\.\S+)?)\s+.*?\b(COMPLETED|FAILED|TIMEOUT|OUT_OF_ME\S*|CANCELLED(?: by \d+)?\+?|NODE_FAIL|PREEMPTED|REQUEUED|BOOT_FAIL|DEADLINE|RUNNING|PENDING)`)
+	sacctEC  = regexp.MustCompile(`\b(\d+:\d+)\b`)
+	devNode  = regexp.MustCompile(`^[cb][rwx-]{9}\S* .* (/dev/\S+)$`)
+	fmRe     = regexp.MustCompile(`Active: (\S+)`)
+	lsn      = regexp.MustCompile(`^LISTEN\s+\d+\s+\d+\s+\S*:(\d+)\s`)
+)
+
+// Feed reads one line: text is cleaned, msg is without prefixes.
+func (p *Parser) Feed(text, msg string, pl fact.Place, nccl bool, out *fact.Listing, mask func(string) string) {
+	if len(out.Facts) >= MaxFacts || msg == "" {
+		return
+	}
+	p.cmdAge++
+	add := func(kind, name, v, aux string) {
+		if len(v) > 600 {
+			v = v[:600]
+		}
+		q := pl
+		if q.Node == "" {
+			q.Node = p.node
+		}
+		s := fact.Said{Place: q, Kind: kind, Name: name, V: mask(v), Aux: aux}
+		if len(text) <= 300 {
+			s.Text = mask(text)
+		} else {
+			s.Text = mask(text[:300])
+		}
+		out.Facts = append(out.Facts, s)
+	}
+	if nccl || strings.Contains(msg, "NCCL") || strings.Contains(msg, "NET/") {
+		p.ncclLine(msg, add)
+		if nccl {
+			return
+		}
+	}
+	p.tables(text, msg, add)
+	p.prints(text, msg, add)
+}
+
+func (p *Parser) ncclLine(msg string, add func(kind, name, v, aux string)) {
+	if m := ncclVer.FindStringSubmatch(msg); m != nil {
+		add(NCCLVer, "", m[1], m[2])
+	}
+	switch {
+	case strings.Contains(msg, "set by environment to"):
+		if m := setEnv.FindStringSubmatch(msg); m != nil {
+			add(NCCLEnv, m[1], m[2], "")
+		}
+	case strings.Contains(msg, "Bootstrap"):
+		if m := bootRe.FindStringSubmatch(msg); m != nil {
+			add(Bootstrap, m[1], m[2], "")
+		}
+	case strings.Contains(msg, "Using network "):
+		if m := netRe.FindStringSubmatch(msg); m != nil {
+			add(NCCLNet, "", strings.TrimSpace(m[1]), "")
+		}
+	case strings.Contains(msg, "NET/IB : Using "):
+		if m := hcaRe.FindStringSubmatch(msg); m != nil {
+			add(NCCLHCAs, "", m[1], "")
+		}
+	case strings.Contains(msg, " via "):
+		if m := viaRe.FindStringSubmatch(msg); m != nil {
+			add(Via, m[1]+">"+m[2], m[3], "")
+		}
+	case strings.Contains(msg, " Init "):
+		if m := initRe.FindStringSubmatch(msg); m != nil {
+			add(Init, m[1], m[3], m[2])
+		}
+	case strings.Contains(msg, "Plugin Path"), strings.Contains(msg, "P2P plugin"):
+		add(NCCLPlugin, "", msg, "")
+	}
+}
+
+func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
+	switch {
+	case strings.HasPrefix(msg, "Package ") && strings.Contains(msg, "Version"):
+		p.header = "pip"
+		return
+	case strings.HasPrefix(msg, "JobID"):
+		p.header = "sacct"
+		return
+	case strings.Contains(msg, "packages in environment at"):
+		if m := condaEnv.FindStringSubmatch(msg); m != nil {
+			p.header, p.prefix = "conda", m[1]
+			add(PkgEnv, "", m[1], "")
+		}
+		return
+	}
+	if m := dshbak.FindStringSubmatch(msg); m != nil && strings.ContainsAny(m[1], "0123456789-") {
+		p.node = m[1]
+		return
+	}
+	pkg := func(name, ver, aux string) {
+		n := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+		if interesting.MatchString(n) {
+			if p.prefix != "" {
+				add(PkgEnv, n, p.prefix, "")
+			}
+			add(Pkg, n, strings.TrimPrefix(ver, "v"), aux)
+		}
+	}
+	switch {
+	case strings.Contains(msg, "=="):
+		if m := freeze.FindStringSubmatch(msg); m != nil {
+			pkg(m[1], m[2], "")
+			return
+		}
+	case strings.Contains(msg, " @ "):
+		if m := freezeAt.FindStringSubmatch(msg); m != nil {
+			v := ""
+			if k := regexp.MustCompile(`[-_/](\d+\.\d+\.\d+[\w.+%-]*?)(?:-cp|-py|\.tar|/|$)`).FindStringSubmatch(m[2]); k != nil && !strings.Contains(m[2], "/croot/") {
+				v = strings.ReplaceAll(k[1], "%2B", "+")
+			}
+			pkg(m[1], v, m[2])
+			return
+		}
+	case strings.Contains(msg, "::"):
+		if m := planRow.FindStringSubmatch(text); m != nil {
+			pkg(m[3], m[4], m[5])
+			return
+		}
+	}
+	if strings.Contains(msg, "torch") || strings.Contains(msg, "nccl") || strings.Contains(msg, "cpuonly") || strings.Contains(msg, "nvidia") || p.header == "pip" || p.header == "conda" {
+		if m := linking.FindStringSubmatch(msg); m != nil {
+			pkg(m[1], m[2], strings.TrimSuffix(m[3], ".conda"))
+			return
+		}
+		if m := mambaRow.FindStringSubmatch(text); m != nil {
+			pkg(m[1], m[2], m[3])
+			return
+		}
+		if m := column.FindStringSubmatch(msg); m != nil {
+			if p.header == "conda" || m[3] != "" || p.header == "pip" || strings.Contains(msg, "  ") || strings.Contains(p.lastCmd, "pip") || strings.Contains(p.lastCmd, "conda") {
+				pkg(m[1], m[2], m[3])
+			}
+		}
+	}
+	if p.header == "sacct" || strings.Contains(p.lastCmd, "sacct") {
+		if m := sacctRow.FindStringSubmatch(msg); m != nil {
+			ec := ""
+			if k := sacctEC.FindAllString(msg, -1); len(k) > 0 {
+				for _, x := range k {
+					if strings.Count(x, ":") == 1 {
+						ec = x
+					}
+				}
+			}
+			add(Sacct, m[1], m[2], ec)
+		}
+	}
+}
+
+func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
+	has := func(s string) bool { return strings.Contains(msg, s) }
+	switch {
+	case has("Driver Version:"):
+		if m := smiHead.FindStringSubmatch(msg); m != nil {
+			add(Driver, "", m[1], m[2])
+			p.smi = 0
+		}
+		return
+	case strings.HasPrefix(msg, "|"):
+		if m := smiRow.FindStringSubmatch(msg); m != nil {
+			p.smiGPU = m[1]
+			add(GPU, m[1], strings.TrimSuffix(strings.TrimSpace(m[2]), " "), m[3])
+		} else if m := smiUse.FindStringSubmatch(msg); m != nil {
+			add(Mode, p.smiGPU, m[3], m[1])
+		} else if m := smiProc.FindStringSubmatch(msg); m != nil {
+			add(Proc, m[1], m[3], m[4])
+		}
+		return
+	case strings.HasPrefix(msg, "GPU "):
+		if m := gpuL.FindStringSubmatch(msg); m != nil {
+			add(GPU, m[1], m[2], "")
+			return
+		}
+	case strings.HasPrefix(msg, "PyTorch version:"):
+		add(TorchVer, "", strings.TrimSpace(msg[16:]), "")
+		return
+	case strings.HasPrefix(msg, "PyTorch Version "):
+		add(TorchVer, "", strings.TrimSpace(msg[16:]), "image")
+		return
+	case strings.HasPrefix(msg, "CUDA used to build PyTorch:"):
+		add(TorchCUDA, "", strings.TrimSpace(msg[27:]), "")
+		return
+	case strings.HasPrefix(msg, "ROCM used to build PyTorch:"):
+		add(TorchHIP, "", strings.TrimSpace(msg[27:]), "")
+		return
+	case strings.HasPrefix(msg, "Is CUDA available:"):
+		add(CUDAAvail, "", strings.TrimSpace(msg[18:]), "")
+		return
+	case strings.HasPrefix(msg, "Nvidia driver version:"):
+		if v := strings.TrimSpace(msg[22:]); v != "" && v[0] >= '0' && v[0] <= '9' {
+			add(Driver, "", v, "")
+		}
+		return
+	case strings.HasPrefix(msg, "GPU models and configuration: GPU "):
+		if m := gpuL.FindStringSubmatch(msg[30:]); m != nil {
+			add(GPU, m[1], m[2], "")
+		}
+		return
+	case strings.HasPrefix(msg, "torch version ."):
+		if i := strings.LastIndexByte(msg, ' '); i > 0 {
+			add(TorchVer, "", msg[i+1:], "")
+		}
+		return
+	case strings.HasPrefix(msg, "torch install path"):
+		add("torch-path", "", strings.Trim(msg[strings.LastIndexByte(msg, ' ')+1:], "[']"), "")
+		return
+	case strings.HasPrefix(msg, "torch cuda version") || strings.HasPrefix(msg, "torch hip version"):
+		add(map[bool]string{true: TorchCUDA, false: TorchHIP}[strings.HasPrefix(msg, "torch cuda")], "", msg[strings.LastIndexByte(msg, ' ')+1:], "")
+		return
+	}
+	if has("Xid (PCI") {
+		if m := xidRe.FindStringSubmatch(msg); m != nil {
+			add(Xid, m[1], m[2], "")
+		}
+	}
+	if has("AER: ") || has("IO_PAGE_FAULT") {
+		add(Hardware, map[bool]string{true: "aer", false: "iommu"}[has("AER: ")], msg, "")
+	}
+	if has("ReqRedir+") {
+		add(ACS, "", "ReqRedir+", "")
+	}
+	if has("aarch64") {
+		add(Machine, "", "aarch64", "")
+	}
+	if has("tegra") {
+		add(OS, "", "tegra", "")
+	}
+	if has("=>") {
+		if m := lddRow.FindStringSubmatch(msg); m != nil {
+			add(LDD, m[1], m[2], "")
+			return
+		}
+	}
+	if has("locked") {
+		if m := memlock.FindStringSubmatch(msg); m != nil {
+			add(Memlock, "", m[1], "")
+		}
+	}
+	if has("/dev/shm") {
+		if m := dfShm.FindStringSubmatch(msg); m != nil {
+			add(Shm, "", m[1], "")
+		}
+	}
+	if has("AllocTRES=") {
+		if m := tresRe.FindStringSubmatch(msg); m != nil {
+			add(TRES, "", m[1], "")
+		}
+	}
+	if has("Requirement already satisfied: torch") {
+		if m := pipSat.FindStringSubmatch(msg); m != nil {
+			add(PipNoop, "torch", m[2], m[1])
+		}
+		return
+	}
+	if has("Found existing installation:") {
+		if m := pipOut.FindStringSubmatch(msg); m != nil {
+			add(PipOut, m[1], m[2], p.lastCmd)
+		}
+		return
+	}
+	if has("Successfully installed ") {
+		for _, m := range pipIn.FindAllStringSubmatch(msg, -1) {
+			add(PipIn, m[1], m[2], p.lastCmd)
+		}
+		return
+	}
+	if has("Ignoring invalid distribution") {
+		add(PipBroken, "", msg, "")
+		return
+	}
+	if has("/dev/nvidia") {
+		if m := devNode.FindStringSubmatch(msg); m != nil {
+			add(Dev, "", m[1], "")
+			return
+		}
+	}
+	if strings.HasPrefix(strings.TrimSpace(msg), "Active: ") && (strings.Contains(p.lastCmd, "fabricmanager") || strings.Contains(p.lastCmd, "fabric-manager")) {
+		if m := fmRe.FindStringSubmatch(msg); m != nil {
+			add(FM, "", m[1], "")
+		}
+	}
+	if strings.HasPrefix(msg, "LISTEN") {
+		if m := lsn.FindStringSubmatch(msg); m != nil {
+			add(NetOut, "", m[1], "")
+		}
+	}
+	if m := slurmV.FindStringSubmatch(msg); m != nil {
+		add(SlurmVer, "", m[1], "")
+	}
+	if has("cpus:") || has("affinity") || has("cpu list") {
+		if m := pidAff.FindStringSubmatch(msg); m != nil {
+			add(Affinity, "", m[1], "")
+		}
+	}
+	if has("host ") || has("host=") || has("hostname") || has("Host") {
+		if m := rankHost.FindStringSubmatch(msg); m != nil {
+			add(RankHost, m[2], m[1], "")
+		}
+	}
+	if len(msg) < 300 {
+		if m := whichRe.FindStringSubmatch(msg); m != nil {
+			add(Which, m[2], msg, "")
+			return
+		}
+	}
+	if has("(max, min)") {
+		return
+	}
+	p.versions(text, msg, add)
+	p.env(text, msg, add)
+	if m := ipBr.FindStringSubmatch(msg); m != nil {
+		add(Iface, m[1], m[3], m[2])
+	} else if m := ipO.FindStringSubmatch(msg); m != nil && has(" inet") {
+		add(Iface, m[2], m[3], "")
+	}
+}
+
+// versions reads one-line prints such as "torch 2.5.1+cu121 cuda 12.1".
+func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string)) {
+	if len(msg) > 400 {
+		return
+	}
+	low := msg
+	if strings.Contains(low, "orch") && !strings.Contains(msg, ".whl") && !strings.Contains(msg, "Downloading") && !strings.Contains(msg, "Collecting") &&
+		!strings.Contains(msg, "requires torch") && !strings.Contains(msg, "has requirement") && !strings.Contains(msg, "Installing collected") && !strings.Contains(msg, "site-packages/") && !strings.HasPrefix(strings.TrimSpace(msg), "File ") &&
+		!strings.Contains(msg, "pip install") && !strings.Contains(msg, "conda install") && !strings.Contains(msg, "ninstall") && !strings.Contains(msg, "torch==") && p.header == "" && !strings.Contains(msg, "per environment") && !strings.Contains(msg, "PyTorch was compiled") {
+		if m := torchSay.FindStringSubmatchIndex(msg); m != nil {
+			v := msg[m[2]:m[3]]
+			pre := msg[:m[0]]
+			if !strings.HasSuffix(pre, "/") && !strings.HasSuffix(pre, "_") && !strings.Contains(msg, "built with") {
+				add(TorchVer, "", v, "")
+				if c := cudaSay.FindStringSubmatch(msg[m[1]:]); c != nil {
+					add(TorchCUDA, "", c[1], "")
+				}
+				if strings.Contains(msg, "available False") || strings.Contains(msg, "available=False") {
+					add(CUDAAvail, "", "False", "")
+				} else if strings.Contains(msg, "available True") || strings.Contains(msg, "available=True") {
+					add(CUDAAvail, "", "True", "")
+				}
+			}
+		}
+	}
+	if p.cmdAge <= 3 && strings.Contains(p.lastCmd, "torch") || p.cmdAge <= 30 && strings.Contains(p.lastCmd, "torch.__version__") || strings.HasPrefix(msg, "('") {
+		if m := replVer.FindStringSubmatch(msg); m != nil && strings.Contains(m[1], ".") {
+			add(TorchVer, "", m[1], "")
+			if m[2] != "" && strings.Contains(p.lastCmd+msg, "cuda") || m[2] == "None" || strings.HasPrefix(msg, "('") && m[2] != "" {
+				add(TorchCUDA, "", m[2], "")
+			}
+		}
+	}
+	if strings.Contains(msg, "sm_") && (strings.Contains(msg, "supports CUDA capabilities") || strings.Contains(msg, "arch_list") || strings.Contains(msg, "arch list") || strings.HasPrefix(msg, "['sm_")) {
+		add(ArchList, "", strings.Join(archRe.FindAllString(msg, -1), " "), "")
+	} else if strings.Contains(msg, "apabilit") {
+		if m := capRe.FindStringSubmatch(msg); m != nil {
+			major, minor := m[1], m[2]
+			if minor == "" && len(major) > 1 {
+				major, minor = major[:len(major)-1], major[len(major)-1:]
+			}
+			if minor != "" && len(major) <= 2 {
+				add(Capability, "", major+"."+minor, "")
+			}
+		}
+	}
+	if m := gpuCSV.FindStringSubmatch(msg); m != nil {
+		add(GPU, "", m[1], "")
+		add(Driver, "", m[2], "")
+	} else if strings.Contains(strings.ToLower(msg), "driver") {
+		if m := driverIn.FindStringSubmatch(msg); m != nil {
+			add(Driver, "", m[1], "")
+		}
+	} else if strings.Contains(p.lastCmd, "driver_version") && p.cmdAge <= 4 && regexp.MustCompile(`^\d{3}\.\d+(\.\d+)?$`).MatchString(msg) {
+		add(Driver, "", msg, "")
+	}
+}
+
+// env reads NAME=value lines and prints of single variables.
+func (p *Parser) env(text, msg string, add func(kind, name, v, aux string)) {
+	if m := envRow.FindStringSubmatch(msg); m != nil && upper(m[1]) && !strings.HasPrefix(msg, "SeqNum") {
+		v := m[2]
+		if m[1] == "CUDA_VISIBLE_DEVICES" || m[1] == "SLURM_JOB_GPUS" {
+			if i := strings.IndexByte(v, ' '); i >= 0 {
+				v = v[:i]
+			}
+		}
+		if matters(m[1]) {
+			add(Env, m[1], strings.Trim(v, "\"'"), "")
+		}
+		for _, k := range envEcho.FindAllStringSubmatch(m[2], -1) {
+			add(Env, k[1], strings.Trim(k[2], "\"',;"), "")
+		}
+		return
+	}
+	if strings.Contains(msg, "=") && len(msg) < 600 {
+		for _, k := range envEcho.FindAllStringSubmatch(msg, -1) {
+			if !strings.Contains(msg, "$ ") && !strings.Contains(msg, "'"+k[1]) {
+				add(Env, k[1], strings.Trim(k[2], "\"',;"), "")
+			}
+		}
+	}
+}
+
+func upper(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= 'a' && s[i] <= 'z' {
+			return false
+		}
+	}
+	return true
+}
+
+// matters reports whether a variable says something about a run.
+func matters(n string) bool {
+	for _, p := range [...]string{"NCCL_", "CUDA_", "SLURM_", "TORCH_", "FI_", "NVIDIA_", "LD_", "GLOO_", "MASTER_", "CONDA_", "EBROOT", "OMP_", "FLASH_ATTN", "UCX_", "HIP_", "ROCR_", "PYTHON"} {
+		if strings.HasPrefix(n, p) {
+			return true
+		}
+	}
+	switch n {
+	case "PATH", "VIRTUAL_ENV", "LOADEDMODULES", "RANK", "LOCAL_RANK", "WORLD_SIZE", "HOME", "USER", "GPU_DEVICE_ORDINAL", "LIBRARY_PATH", "HOSTNAME":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,531 @@
+// Package logs turns job logs into events: which signature was met on which
+// line, by which rank and node, and when. It reads in blocks, looks for the
+// signatures' literals in raw bytes, and takes lines apart only around hits and
+// at both ends of a file, so that a log of gigabytes costs little more than
+// reading it. What repeats is counted, not kept.
+package logs
+
+import (
+	"fmt"
+	"regexp"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/ncclinic/ncclinic/internal/collect/listing"
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+// Signature is what a rule file says about a line.
+type Signature struct {
+	Rule     string // id of the rule file
+	Sig      string // S001
+	Role     string // cause, consequence, either, context, noise
+	Literals []string
+	Regex    []*regexp.Regexp // when there are any, one must match; named groups become arguments
+}
+
+// Options of Collect.
+type Options struct {
+	Signatures []Signature
+	Limit      int64               // bytes per file after decompression; 0: DefaultLimit
+	Since      time.Time           // events before are dropped; zero: none
+	Mask       func(string) string // hides secrets in everything that is kept; nil: nothing is hidden
+	Workers    int                 // scanning goroutines; 0: 2
+}
+
+// DefaultLimit bounds endless streams; a file of this size is read in minutes.
+const DefaultLimit = 64 << 30
+
+// engine is what all files share: the automaton and the signatures.
+type engine struct {
+	find   *finder
+	owners [][]int // by literal: signatures
+	sigs   []Signature
+	wake   *finder // literals that make a part of a file worth reading
+	cheap  []bool  // by literal of wake: many hits of it are not followed
+}
+
+// anchors are literals besides those of signatures that open a window: the
+// frames of failures and of listings.
+var anchors = []string{
+	"Traceback (most recent call last)", "srun: error: ", "slurmstepd: error", "failed (exitcode: ", "Root Cause (first observed",
+	"exits with return code", "-- Process ", "Fatal Python error", "WorkNCCL(", "last enqueued", "] error: ",
+	"Driver Version:", "NVIDIA-SMI ", "AllocTRES=", "CUDA used to build", "packages in environment", "torch.__version__",
+	"oom_kill", "oom-kill", "Xid (PCI", "command not found", "restart_count=", "will restart worker group", "Found existing installation",
+	"Successfully installed ", "Initializing distributed: GLOBAL_RANK", "Detected mixed local Net", "invoked oom-killer",
+	"NoDevFiles", "Assertion `", "Unable to open device",
+}
+
+func newEngine(sigs []Signature) *engine {
+	e := &engine{sigs: sigs}
+	at := map[string]int{}
+	var lits []string
+	for i, s := range sigs {
+		for _, l := range s.Literals {
+			k, ok := at[l]
+			if !ok {
+				k = len(lits)
+				at[l] = k
+				lits = append(lits, l)
+				e.owners = append(e.owners, nil)
+			}
+			e.owners[k] = append(e.owners[k], i)
+		}
+	}
+	e.find = newFinder(lits)
+	var wake []string
+	for k, l := range lits {
+		if len(l) < winLen {
+			continue
+		}
+		cheap := true
+		for _, s := range e.owners[k] {
+			if r := sigs[s].Role; r != "context" && r != "noise" {
+				cheap = false
+			}
+		}
+		wake = append(wake, l)
+		e.cheap = append(e.cheap, cheap)
+	}
+	for _, a := range anchors {
+		wake = append(wake, a)
+		e.cheap = append(e.cheap, false)
+	}
+	e.wake = newFinder(wake)
+	return e
+}
+
+// reader reads one file after the other into one fact.Logs.
+type reader struct {
+	*engine
+	opt  Options
+	out  *fact.Logs
+	mask func(string) string
+
+	file     int
+	fileRank int
+	fileNode string
+	labeled  bool
+	nodes    map[string]bool
+
+	now     stamp // last stamp of this file
+	nowRank map[int]stamp
+	last    stamp // last dated stamp, for times without a date
+
+	traces         map[traceKey]*trace
+	spawn, spawnAt int
+	chainAt        int
+	lastExc        int
+	lastExcLine    int
+	excSeen        map[excKey]int
+	workSeen       map[workKey]bool
+	table          fact.Exit
+	tableOpen      bool
+	tableFirst     bool
+	evSeen         map[evKey]int
+	evCount        map[int]int
+	dropped        int
+	quotedBlock    bool
+	quoteEnd       string
+	prev           string // message of the previous line, for text that was wrapped
+	prevPlace      fact.Place
+	prevHits       []int
+	pidRank        map[string]int
+	progTotal      int
+	prog           map[int]int // progress lines by rank of this file
+	progAll        int
+	streams        map[streamKey]int
+	shapes         map[uint64]int
+	hits           []int
+	list           *listing.Parser
+	lineBase       int
+	lastHitLine    int
+	lastSuccess    int
+	inReport       bool
+	prevLineNo     int
+	cmdDepth       int
+}
+
+type evKey struct {
+	sig, rank, task, file int
+	node                  string
+	args                  string
+}
+
+type streamKey struct{ file, rank int }
+
+func newReader(e *engine, o Options, out *fact.Logs) *reader {
+	r := &reader{engine: e, opt: o, out: out, mask: o.Mask, nodes: map[string]bool{}, evSeen: map[evKey]int{}, evCount: map[int]int{},
+		excSeen: map[excKey]int{}, workSeen: map[workKey]bool{}, pidRank: map[string]int{}, streams: map[streamKey]int{}, fileRank: -1}
+	if r.mask == nil {
+		r.mask = func(s string) string { return s }
+	}
+	return r
+}
+
+// begin starts a file.
+func (r *reader) begin(path string) {
+	r.out.Files = append(r.out.Files, fact.LogFile{Path: path, Kind: fact.KindLog})
+	r.file = len(r.out.Files) - 1
+	r.fileRank, r.fileNode = fromName(path)
+	r.out.Files[r.file].Rank, r.out.Files[r.file].Node = r.fileRank, r.fileNode
+	r.labeled = false
+	r.now, r.last = stamp{}, stamp{}
+	r.nowRank = map[int]stamp{}
+	r.traces = map[traceKey]*trace{}
+	r.spawnAt, r.chainAt, r.lastExcLine, r.lastExc = 0, 0, 0, -1
+	r.tableOpen, r.quotedBlock = false, false
+	r.prev, r.prevHits = "", nil
+	r.prog, r.progAll = map[int]int{}, 0
+	r.shapes = map[uint64]int{}
+	r.inReport = false
+	r.list = listing.NewParser(path)
+}
+
+// labels decides from a sample whether lines carry srun --label prefixes.
+func labels(sample string) bool {
+	n, lab, num := 0, 0, map[string]bool{}
+	for _, l := range strings.Split(sample, "\n") {
+		l = strings.TrimSpace(l)
+		if l == "" {
+			continue
+		}
+		n++
+		if i := strings.IndexByte(l, ':'); i > 0 && i < 6 && isDigits(l[:i]) && (len(l) == i+1 || l[i+1] == ' ') {
+			lab++
+			num[l[:i]] = true
+		}
+	}
+	return lab >= 2 && lab*3 >= n || lab >= 8 && len(num) >= 2 && lab*6 >= n
+}
+
+var (
+	successRe = regexp.MustCompile(`(?i)(?:\bexit(?:ed)?(?:[ _]?(?:code|status))?[ =:]*(?:with )?(?:code )?0\b|` +
+		`\b(?:training|run|job|experiment|fit|finetuning|evaluation|benchmark)s?(?: is| has| was)? (?:successfully )?(?:finished|complete[d]?|done|ended)\b|` +
+		"`?Trainer\\.fit`? stopped: `max_|" + `finished (?:ok|successfully|training)|successfully (?:finished|completed)|exits successfully|WorkerState\.SUCCEEDED|` +
+		`\ball (?:workers|ranks|processes|epochs|steps) (?:terminated normally|finished|done|completed)|exiting program at iteration|after training is done|` +
+		`^done\b|\bfinished after \d+|\b0 failed\b|\bsaved final\b|^completed\b|\bfinal evaluation\b|training took|total training time)`)
+	restartRe = regexp.MustCompile(`(?i)will restart worker group|restart_count=[1-9]|SLURM_RESTART_COUNT=[1-9]|has been requeued|\brestarting (?:job|training|workers)|\b(?:resum(?:ed|ing)|restor(?:ed|ing)) (?:training )?from|\[submit\] retry|attempt [2-9]\b`)
+	handledRe = regexp.MustCompile(`(?i)\b(?:caught|ignor(?:ed|ing)|skip(?:ped|ping)?|retry(?:ing)?|fall(?:ing|s)? ?back|fallback|recover(?:ed|ing)|halving|halve|using .{1,40} instead|not available|optional|continuing|non-fatal|will retry|reduc(?:ed|ing) (?:the )?batch)\b`)
+)
+
+// line takes one line apart. no counts from 1.
+func (r *reader) line(no int, raw []byte) {
+	text := clean(raw)
+	h, msg := r.parseHead(text)
+	pl := r.place(h, no)
+	if text == "" {
+		r.prev = ""
+		return
+	}
+	if r.session(text, msg, pl) {
+		return
+	}
+	if r.report(text) {
+		return
+	}
+	r.list.Feed(text, msg, pl, h.nccl, &r.out.Listing, r.mask)
+	exc := r.readTrace(h, msg, pl)
+	r.readExit(msg, pl)
+	if strings.Contains(msg, "Work") || strings.Contains(msg, "last enqueued") {
+		r.readWork(msg, pl)
+	}
+	r.match(h, msg, text, pl, exc)
+	if h.nccl && strings.Contains(msg, " rank ") {
+		r.ncclRank(h, msg)
+	}
+	r.progress(h, msg, pl)
+	if len(msg) < 300 && successRe.MatchString(msg) && !r.quotedBlock {
+		r.say("success", "", clip(msg, 160), "", pl)
+	}
+	if len(msg) < 400 && restartRe.MatchString(msg) {
+		r.say("restart", "", clip(msg, 160), "", pl)
+	}
+	if r.lastExcLine > 0 && no-r.lastExcLine > 0 && no-r.lastExcLine <= 2 || exc >= 0 {
+		r.handled(msg, no, exc)
+	}
+	r.prev, r.prevPlace, r.prevLineNo = msg, pl, no
+}
+
+// handled notes that the program went on after an exception: it says so in the
+// line before the traceback or behind it.
+func (r *reader) handled(msg string, no, exc int) {
+	if exc >= 0 {
+		return
+	}
+	if r.lastExc < 0 || r.lastExc >= len(r.out.Exceptions) {
+		return
+	}
+	x := &r.out.Exceptions[r.lastExc]
+	if x.File == r.file && x.Handled == "" && len(msg) < 240 && handledRe.MatchString(msg) && !strings.HasPrefix(msg, "The above exception") && !strings.Contains(msg, "Failed to") {
+		x.Handled = clip(msg, 160)
+	}
+}
+
+func (r *reader) say(kind, name, v, aux string, pl fact.Place) {
+	if len(r.out.Listing.Facts) >= listing.MaxFacts {
+		return
+	}
+	r.out.Listing.Facts = append(r.out.Listing.Facts, fact.Said{Place: pl, Kind: kind, Name: name, V: r.mask(v), Aux: aux})
+}
+
+func (r *reader) place(h head, no int) fact.Place {
+	pl := fact.Place{File: r.file, Line: no, Rank: h.rank, Local: h.local, Task: h.task, Node: h.node, PID: h.pid}
+	if pl.Rank < 0 {
+		pl.Rank = r.fileRank
+	}
+	if pl.Node == "" {
+		pl.Node = r.fileNode
+	}
+	if h.nccl && pl.Local < 0 {
+		pl.Local = h.dev
+	}
+	switch {
+	case h.st.kind != 0:
+		st := h.st
+		if st.kind == fact.TimeDayless && r.last.kind != 0 {
+			const day = 24 * 3600 * 1000
+			st.ms += r.last.ms / day * day
+			if st.ms < r.last.ms-day/2 {
+				st.ms += day
+			}
+			st.kind = r.last.kind
+		}
+		if st.kind == fact.TimeFull || st.kind == fact.TimeYearless {
+			r.last = st
+		}
+		r.now = st
+		if h.rank >= 0 {
+			r.nowRank[h.rank] = st
+		}
+		pl.Time, pl.TK = st.ms, st.kind
+	case r.now.kind != 0:
+		st := r.now
+		if s, ok := r.nowRank[pl.Rank]; ok && pl.Rank >= 0 {
+			st = s
+		}
+		pl.Time, pl.TK = st.ms, st.kind
+	}
+	return pl
+}
+
+// match finds signatures on a line, and on the seam to the line before when
+// that looks wrapped.
+func (r *reader) match(h head, msg, text string, pl fact.Place, exc int) {
+	r.hits = r.find.fits(msg, r.hits)
+	own := append([]int(nil), r.hits...)
+	for _, lit := range own {
+		r.hit(lit, msg, pl, exc)
+	}
+	if len(r.prev) >= 40 && r.prevLineNo == pl.Line-1 && r.prevPlace.Rank == pl.Rank && len(msg) > 0 && len(msg) < 200 &&
+		(strings.Contains(r.prev, "Error") || strings.Contains(r.prev, "NCCL WARN") || strings.Contains(r.prev, "xception") || strings.Contains(r.prev, "Warning")) {
+		joined := r.prev + " " + strings.TrimSpace(msg)
+		for _, lit := range r.find.fits(joined, nil) {
+			if !contains(own, lit) && !contains(r.prevHits, lit) {
+				r.hit(lit, joined, r.prevPlace, r.lastExc)
+			}
+		}
+	}
+	r.prevHits = own
+}
+
+func contains(s []int, v int) bool {
+	i := sort.SearchInts(s, v)
+	return i < len(s) && s[i] == v
+}
+
+// perSig bounds the events that are kept of one signature; more are counted.
+const perSig = 2048
+
+func (r *reader) hit(lit int, msg string, pl fact.Place, exc int) {
+	l := r.find.lits[lit]
+	pos := strings.Index(msg, l)
+	for _, si := range r.owners[lit] {
+		s := &r.sigs[si]
+		var args map[string]string
+		if len(s.Regex) > 0 {
+			ok := false
+			for _, re := range s.Regex {
+				if m := re.FindStringSubmatch(msg); m != nil {
+					ok = true
+					for i, n := range re.SubexpNames() {
+						if n != "" && m[i] != "" {
+							if args == nil {
+								args = map[string]string{}
+							}
+							args[n] = clip(r.mask(m[i]), 300)
+						}
+					}
+					break
+				}
+			}
+			if !ok {
+				continue
+			}
+		}
+		e := fact.Event{Sig: s.Sig, Rule: s.Rule, Role: s.Role, Args: args, Place: pl, Quoted: r.quotedBlock || quoted(msg, pos), Count: 1}
+		key := evKey{sig: si, rank: pl.Rank, task: pl.Task, file: r.file, node: pl.Node, args: argKey(args)}
+		if e.Quoted {
+			key.args += "\x00q"
+		}
+		if i, ok := r.evSeen[key]; ok {
+			x := &r.out.Events[i]
+			x.Count++
+			if pl.TK != 0 && x.TK == pl.TK && pl.Time < x.Time {
+				n := x.Count
+				*x = e
+				x.Count, x.After, x.Text = n, r.progressMark(pl.Rank), clip(r.mask(msg), 400)
+			}
+			continue
+		}
+		if r.evCount[si] >= perSig {
+			r.dropped++
+			continue
+		}
+		r.evCount[si]++
+		e.Text = clip(r.mask(msg), 400)
+		e.After = r.progressMark(pl.Rank)
+		if exc >= 0 && exc < len(r.out.Exceptions) {
+			e.Exc = r.out.Exceptions[exc].Type
+			r.out.Exceptions[exc].Sigs = append(r.out.Exceptions[exc].Sigs, len(r.out.Events))
+		}
+		r.evSeen[key] = len(r.out.Events)
+		r.out.Events = append(r.out.Events, e)
+	}
+}
+
+func argKey(a map[string]string) string {
+	if len(a) == 0 {
+		return ""
+	}
+	ks := make([]string, 0, len(a))
+	for k := range a {
+		ks = append(ks, k)
+	}
+	sort.Strings(ks)
+	var b strings.Builder
+	for _, k := range ks {
+		if k == "rank" || k == "time" || k == "pid" {
+			continue
+		}
+		b.WriteString(k + "=" + clip(a[k], 60) + ";")
+	}
+	return b.String()
+}
+
+// quoted reports whether what stands at pos is quoted text of a program, a
+// help text or a report and not a message of this run.
+func quoted(msg string, pos int) bool {
+	t := strings.TrimLeft(msg, " ")
+	for _, p := range [...]string{"raise ", "print(", "logger.", "logging.", "log.", "assert ", "# ", "#:", "//", "return ", "except ", "elif ", "if ", "warnings.warn(", "self.", "> "} {
+		if strings.HasPrefix(t, p) {
+			return true
+		}
+	}
+	if t != "" && (t[0] == '"' || t[0] == '\'' || t[0] == '`' || t[0] == '{' && strings.Contains(t, "\": ")) {
+		return true
+	}
+	if pos < 0 || pos > len(msg) {
+		return false
+	}
+	before := msg[:pos]
+	if strings.Count(before, "\"")%2 == 1 || strings.Count(before, "`")%2 == 1 {
+		return true
+	}
+	// 'key': 'text of an error…
+	if i := strings.LastIndexByte(before, '\''); i > 1 && strings.Contains(before[:i], "':") && before[i-1] == ' ' {
+		return true
+	}
+	return false
+}
+
+// progressMark returns the number of progress lines so far; the difference to
+// the final number is what follows. See finish.
+func (r *reader) progressMark(rank int) int {
+	if rank >= 0 {
+		if n, ok := r.prog[rank]; ok {
+			return n
+		}
+	}
+	return r.progAll
+}
+
+func (r *reader) progress(h head, msg string, pl fact.Place) {
+	if !isProgress(msg) {
+		k := shape(msg)
+		digit := strings.ContainsAny(msg, "0123456789")
+		if len(r.shapes) < 4096 {
+			r.shapes[k]++
+		}
+		if !digit || r.shapes[k] < 6 || len(msg) > 200 || r.lastHitLine == pl.Line || h.nccl || strings.HasPrefix(msg, "frame #") || strings.HasPrefix(msg, "  ") && strings.Contains(msg, "File \"") {
+			return
+		}
+		if strings.Contains(msg, "rror") || strings.Contains(msg, "NCCL") || strings.Contains(msg, "arning") || strings.Contains(msg, "exit") || strings.Contains(msg, "Assertion") || h.level == 'E' || h.level == 'W' || strings.Contains(msg, "srun:") {
+			return
+		}
+	}
+	rank := pl.Rank
+	if rank < 0 && pl.Task >= 0 {
+		rank = pl.Task
+	}
+	r.prog[rank]++
+	r.progAll++
+	k := streamKey{r.file, rank}
+	i, ok := r.streams[k]
+	if !ok {
+		if len(r.out.Streams) >= 1<<14 {
+			return
+		}
+		i = len(r.out.Streams)
+		r.streams[k] = i
+		r.out.Streams = append(r.out.Streams, fact.Stream{File: r.file, Rank: rank, First: pl})
+	}
+	s := &r.out.Streams[i]
+	s.Lines++
+	s.Last = pl
+	s.Text = clip(msg, 160)
+}
+
+var ncclRankRe = regexp.MustCompile(`\brank (\d+) nranks (\d+)`)
+
+// ncclRank learns which process is which rank.
+func (r *reader) ncclRank(h head, msg string) {
+	if m := ncclRankRe.FindStringSubmatch(msg); m != nil && len(r.pidRank) < 1<<17 {
+		k := fmt.Sprintf("%s:%d", h.node, h.pid)
+		if _, ok := r.pidRank[k]; !ok {
+			r.pidRank[k] = atoi(m[1])
+		}
+	}
+}
+
+// report skips lines that another tool's report, or this tool's own, put there.
+func (r *reader) report(text string) bool {
+	if strings.Contains(text, "ncclinic.report/v1") || strings.Contains(text, "\"findings\":") && strings.HasPrefix(text, "{") {
+		return true
+	}
+	return false
+}
+
+// end closes a file: marks become the number of progress lines that follow.
+func (r *reader) end() {
+	fix := func(file, rank int, mark *int) {
+		if file != r.file {
+			return
+		}
+		if rank >= 0 {
+			if n, ok := r.prog[rank]; ok && *mark <= n {
+				*mark = n - *mark
+				return
+			}
+		}
+		*mark = max(0, r.progAll-*mark)
+	}
+	for i := len(r.out.Events) - 1; i >= 0 && r.out.Events[i].File == r.file; i-- {
+		fix(r.out.Events[i].File, r.out.Events[i].Rank, &r.out.Events[i].After)
+	}
+	for i := len(r.out.Exceptions) - 1; i >= 0 && r.out.Exceptions[i].File == r.file; i-- {
+		fix(r.out.Exceptions[i].File, r.out.Exceptions[i].Rank, &r.out.Exceptions[i].After)
+	}
+	r.list.End(&r.out.Listing)
+}
