@@ -60,7 +60,7 @@ func samples(t *testing.T, base *rules.Base, r *diag.Rule) {
 		}
 	}
 	for id := range found {
-		if !contains(r.Proves, id) {
+		if !contains(r.Proves, id) && !(id == r.ID && r.Role == diag.Context) {
 			t.Errorf("%s found %s, which is not in its proves list", r.ID, id)
 		}
 	}
