@@ -69,9 +69,8 @@ func (c *collector) layout(it interp) layout {
 		l.ver = cfg.version
 	}
 	if !l.ver.known() {
-		for dir := realDir; !l.ver.known(); dir = path.Dir(dir) {
-			l.ver, _ = c.t.pyverOfLib(dir)
-			if dir == "/" {
+		for _, dir := range upwards(realDir) {
+			if l.ver, _ = c.t.pyverOfLib(dir); l.ver.known() {
 				break
 			}
 		}
@@ -135,40 +134,24 @@ func (c *collector) prefixes(l *layout, dir string, at fact.Evidence) {
 		c.py.Base = fact.Of(l.base, fact.EnvVarAt("PYTHONHOME", home))
 		return
 	}
-	found := false
-	if l.ver.atLeast(3, 11) { // since 3.11 the archive is looked for first
-		for d := dir; !found; d = path.Dir(d) {
-			for _, lib := range libdirs {
-				if !found && c.t.isFile(path.Join(d, lib, l.ver.zip())) {
-					l.base, l.lib, found = d, lib, true
-				}
-			}
-			if d == "/" {
-				break
-			}
-		}
-	}
-	for d := dir; !found; d = path.Dir(d) {
-		for _, lib := range libdirs {
-			if !found && c.hasStdlib(d, lib, l.ver) {
-				l.base, l.lib, found = d, lib, true
+	found := c.searchUp(l, dir)
+	if !found {
+		// A copied program outside of its environment: Python falls back to the
+		// prefix that was compiled in, which only the program knows. Where the
+		// environment says what it was made from, that is it; else /usr and
+		// /usr/local are what it nearly always is.
+		var hints []string
+		for _, file := range []string{path.Join(path.Dir(dir), "pyvenv.cfg"), path.Join(dir, "pyvenv.cfg")} {
+			if data, _, err := c.t.read(file, 64<<10); err == nil {
+				hints = append(hints, parsePyvenv(data).home)
 			}
 		}
-		if d == "/" {
-			break
+		for _, hint := range append(hints, "/usr/bin", "/usr/local/bin") {
+			found = found || path.IsAbs(hint) && c.searchUp(l, hint)
 		}
 	}
 	if !found {
-		// Python falls back to the prefix that was compiled in, which only the
-		// program knows. /usr and /usr/local are what it nearly always is.
 		l.base = path.Dir(dir)
-		for _, p := range []string{"/usr", "/usr/local"} {
-			for _, lib := range libdirs {
-				if !found && c.hasStdlib(p, lib, l.ver) {
-					l.base, l.lib, found = p, lib, true
-				}
-			}
-		}
 		reason := fmt.Sprintf("no %s/os.py above %s: the base installation was moved or removed", l.ver.dir(), dir)
 		c.py.Base = fact.Fail[string](reason, fact.File(dir))
 		c.b.AddProblem(dir, reason)
@@ -178,18 +161,48 @@ func (c *collector) prefixes(l *layout, dir string, at fact.Evidence) {
 	l.exec = l.base
 	l.dynload = path.Join(l.stdlib(), "lib-dynload")
 	if !c.t.isDir(l.dynload) {
-		for d := dir; ; d = path.Dir(d) {
+		for _, d := range upwards(dir) {
 			for _, lib := range libdirs {
 				if p := path.Join(d, lib, l.ver.dir(), "lib-dynload"); c.t.isDir(p) {
 					l.exec, l.dynload = d, p
 					return
 				}
 			}
-			if d == "/" {
-				return
+		}
+	}
+}
+
+// searchUp looks for the standard library in dir and the folders above it.
+func (c *collector) searchUp(l *layout, dir string) bool {
+	if l.ver.atLeast(3, 11) { // since 3.11 the archive is looked for first
+		for _, d := range upwards(dir) {
+			for _, lib := range libdirs {
+				if c.t.isFile(path.Join(d, lib, l.ver.zip())) {
+					l.base, l.lib = d, lib
+					return true
+				}
 			}
 		}
 	}
+	for _, d := range upwards(dir) {
+		for _, lib := range libdirs {
+			if c.hasStdlib(d, lib, l.ver) {
+				l.base, l.lib = d, lib
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// upwards lists dir and the folders above it. The root is left out, as in
+// getpath.py: with /lib a link to /usr/lib it would look like a prefix.
+func upwards(dir string) []string {
+	var out []string
+	for ; dir != "/" && dir != "."; dir = path.Dir(dir) {
+		out = append(out, dir)
+	}
+	return out
 }
 
 func (c *collector) hasStdlib(prefix, lib string, v pyver) bool {
