@@ -53,6 +53,7 @@ type Host struct {
 	Kernel Val[string] `json:"kernel,omitzero"`
 	Glibc  Val[string] `json:"glibc,omitzero"` // 2.36
 	Board  Val[string] `json:"board,omitzero"` // Jetson model from the device tree
+	L4T    Val[string] `json:"l4t,omitzero"`   // release of Jetson Linux: 35.4.1
 }
 
 // EnvVar is one environment variable that matters.

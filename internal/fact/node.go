@@ -2,9 +2,12 @@ package fact
 
 // Node holds what /proc, /sys and the driver's tools say about the machine.
 type Node struct {
-	Driver      Val[Driver]       `json:"driver,omitzero"` // Absent: no NVIDIA kernel module
-	LibCUDA     Val[LibCUDA]      `json:"libcuda,omitzero"`
-	GPUs        Val[[]GPU]        `json:"gpus,omitzero"`        // GPUs that the driver shows; Known and empty: driver without GPU
+	Driver  Val[Driver]  `json:"driver,omitzero"` // Absent: no NVIDIA kernel module
+	LibCUDA Val[LibCUDA] `json:"libcuda,omitzero"`
+	GPUs    Val[[]GPU]   `json:"gpus,omitzero"` // GPUs that the driver shows; Known and empty: driver without GPU
+	// GPUsBound counts the GPUs that the kernel module drives, whether or not this
+	// process may use them: cgroups hide nothing in /proc.
+	GPUsBound   Val[int]          `json:"gpusBound,omitzero"`
 	PCIGPUs     Val[[]PCIGPU]     `json:"pciGPUs,omitzero"`     // display and 3D controllers on the bus, with or without driver
 	DeviceFiles Val[[]DeviceFile] `json:"deviceFiles,omitzero"` // /dev/nvidia*, /dev/kfd, /dev/dri/render*
 	SMI         Val[SMI]          `json:"smi,omitzero"`         // what nvidia-smi said
@@ -83,7 +86,8 @@ type SMI struct {
 	Code   int    `json:"code"`
 	Driver string `json:"driver,omitempty"`
 	CUDA   string `json:"cuda,omitempty"`   // CUDA version that the driver supports
-	Error  string `json:"error,omitempty"`  // its own words when it failed
+	NVML   string `json:"nvml,omitempty"`   // version of the user-mode library
+	Error  string `json:"error,omitempty"`  // its own words when it failed, or in place of a value
 	Hung   bool   `json:"hung,omitempty"`   // did not answer within the time limit
 	Millis int    `json:"millis,omitempty"` // wall time
 }
