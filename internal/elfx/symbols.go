@@ -10,7 +10,8 @@ import (
 // Limits of walks over symbols.
 const (
 	maxSymbols = 400_000
-	maxChain   = 65_536 // steps in one hash chain
+	maxChain   = 65_536   // steps in one hash chain
+	maxNames   = 64 << 20 // bytes of names in one walk: many symbols can share one long name
 )
 
 // Symbol is one dynamic symbol.
@@ -264,10 +265,14 @@ func (f *File) walk(defined bool, yield func(Symbol) bool) error {
 	}
 	syms = slices.DeleteFunc(syms, func(s rawSym) bool { return (s.shndx != 0) != defined || s.name == 0 })
 	slices.SortFunc(syms, func(a, b rawSym) int { return cmp.Compare(a.name, b.name) })
+	total := 0
 	for _, s := range syms {
 		name, err := f.dynString(s.name)
 		if err != nil {
 			return err
+		}
+		if total += len(name); total > maxNames {
+			return errors.New("names of symbols are too long")
 		}
 		out := Symbol{Name: name, Defined: defined, Weak: s.info>>4 == 2, Value: s.value, Size: s.size}
 		if out.Version, out.File = f.version(s.index); !yield(out) {
