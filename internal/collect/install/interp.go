@@ -19,6 +19,11 @@ type interp struct {
 	err  error // there is no such program
 }
 
+// envAt is evidence for a variable, masked.
+func envAt(name, value string) fact.Evidence {
+	return fact.EnvVarAt(name, mask.Value(name, value))
+}
+
 // defaultPath is what a shell without PATH uses.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -104,7 +109,7 @@ func (c *collector) choose() (interp, error) {
 	}
 	for _, v := range []string{fact.ByVirtualEnv, fact.ByCondaPrefix} {
 		if prefix := c.m.Env[v]; prefix != "" {
-			it := c.inPrefix(c.abs(prefix), fact.EnvVarAt(v, mask.Value(v, prefix)))
+			it := c.inPrefix(c.abs(prefix), envAt(v, prefix))
 			it.by = v
 			all = append(all, it)
 		}
@@ -130,7 +135,7 @@ func (c *collector) choose() (interp, error) {
 	c.py.By = chosen.by
 	switch {
 	case chosen.exe == "":
-		c.py.Exe = fact.None[string](fact.EnvVarAt("PATH", mask.Text(c.m.Env["PATH"])))
+		c.py.Exe = fact.None[string](envAt("PATH", c.m.Env["PATH"]))
 	case chosen.err != nil:
 		c.py.Exe = fact.Fail[string](chosen.err.Error(), fact.File(chosen.exe))
 	default:

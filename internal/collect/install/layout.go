@@ -131,7 +131,7 @@ func (c *collector) prefixes(l *layout, dir string, at fact.Evidence) {
 			}
 		}
 		l.dynload = path.Join(l.exec, l.lib, l.ver.dir(), "lib-dynload")
-		c.py.Base = fact.Of(l.base, fact.EnvVarAt("PYTHONHOME", home))
+		c.py.Base = fact.Of(l.base, envAt("PYTHONHOME", home))
 		return
 	}
 	found := c.searchUp(l, dir)

@@ -150,14 +150,14 @@ func userVia(env map[string]string) string {
 // it is switched off, and what says so.
 func (c *collector) userSite(l layout) (dir string, at fact.Evidence) {
 	if v := c.m.Env["PYTHONNOUSERSITE"]; v != "" {
-		return "", fact.EnvVarAt("PYTHONNOUSERSITE", v)
+		return "", envAt("PYTHONNOUSERSITE", v)
 	}
 	if l.venv != "" && !l.system {
 		return "", fact.FileLine(l.cfg, l.sysLine, "include-system-site-packages = false")
 	}
 	base, at := c.m.Env["PYTHONUSERBASE"], fact.Evidence{}
 	if base != "" {
-		at = fact.EnvVarAt("PYTHONUSERBASE", base)
+		at = envAt("PYTHONUSERBASE", base)
 		base = c.abs(base)
 	} else {
 		base = path.Join(c.home(), ".local")
