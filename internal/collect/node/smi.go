@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -187,6 +188,9 @@ func parseSMI(out string, fields []string) (gpus []fact.GPU, driver, trouble str
 		capFromName(&g)
 		gpus = append(gpus, g)
 	}
+	if len(gpus) == 0 { // without a GPU it says "No devices were found" and fails
+		return nil, "", "", errors.New("it printed nothing")
+	}
 	return gpus, driver, trouble, nil
 }
 
@@ -194,12 +198,11 @@ var capForm = regexp.MustCompile(`^\d{1,2}\.\d$`)
 
 var smiVersionLine = regexp.MustCompile(`(?m)^(NVML version|CUDA Version)\s*: ([\d.]{1,20})\s*$`)
 
-// smiVersion asks for the CUDA version that the driver supports; drivers before
-// 530 do not know the option, and then nothing is known.
+// smiVersion asks for the CUDA version that the driver supports. Old drivers
+// do not have the option; then nothing is known.
 func (r *reader) smiVersion(ctx context.Context) {
-	v := r.b.Node.SMI.V
-	if major, _, _ := strings.Cut(v.Driver, "."); number(major) < 530 {
-		return
+	if major, _, _ := strings.Cut(r.b.Node.SMI.V.Driver, "."); number(major) < 525 {
+		return // saves a call that would only print its usage
 	}
 	res, err := r.m.Runner.Run(ctx, source.Cmd{Path: r.smiPath, Args: []string{"--version"}, Timeout: SMILimit / 2, MaxOut: 16 << 10})
 	if err != nil || res.Code != 0 {
