@@ -1,0 +1,34 @@
+package node
+
+import (
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+var _ = Checks.Add("gpu-no-driver", func(b *fact.Bundle, r *diag.Reporter) {
+	n := &b.Node
+	if n.Driver.State == fact.Failed {
+		r.Skip(n.Driver.Why)
+		return
+	}
+	if !n.Driver.IsAbsent() || otherAccelerator(b) || cudaWorks(b) || smiOK(b) || len(nvidiaPCI(b)) > 0 {
+		return
+	}
+	ev := []fact.Evidence{n.Driver.At, n.PCIGPUs.At}
+	granted, has := b.Slurm.GPUsGranted.Get()
+	switch {
+	case inJob(b) && b.Slurm.GPUsGranted.IsAbsent():
+		r.Hit("gpu-not-allocated", diag.Proven, diag.Args{"variant": "cpunode", "job": b.Slurm.Job.V}, append(ev, b.Slurm.GPUsGranted.At)...)
+	case inJob(b) && has:
+		r.Hit("gpu-driver-missing", diag.Proven, diag.Args{"variant": "granted", "gpus": itoa(granted), "admin": "module"}, append(ev, b.Slurm.GPUsGranted.At)...)
+	case loginLike(b):
+		r.Hit("gpu-driver-missing", diag.Proven, diag.Args{"variant": "login"}, ev...).
+			Sev(diag.Warning).Need("srun --gres=gpu:1 ncclinic check")
+	default:
+		c := diag.Proven
+		if !n.PCIGPUs.Looked() {
+			c = diag.Likely
+		}
+		r.Hit("gpu-driver-missing", c, nil, ev...)
+	}
+})
