@@ -64,6 +64,10 @@ type PythonRef struct {
 	At  Evidence `json:"at,omitzero"`
 	// Missing says that there is no such file, or a link to nowhere.
 	Missing bool `json:"missing,omitempty"`
+	// Torch is the version of the torch in its site-packages; Absent: none there.
+	Torch Val[string] `json:"torch,omitzero"`
+	// Accel is what that torch computes on, see Accel… constants; "" when not known.
+	Accel string `json:"accel,omitempty"`
 }
 
 // Torchrun is a torchrun script and the interpreter on its first line.
