@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/rules"
+)
+
+// gatherFlags say what to look at and how hard.
+type gatherFlags struct {
+	python      string
+	live        bool
+	liveTimeout time.Duration
+	timeout     time.Duration
+}
+
+func (a *app) addGatherFlags(c *cobra.Command, g *gatherFlags) {
+	f := c.Flags()
+	f.StringVar(&g.python, "python", "", a.tr("examine this interpreter (a path, a name on PATH, or an environment's folder) instead of the one that would run",
+		"检查指定的解释器（路径、PATH 中的名字或环境目录），而不是默认会运行的那个"))
+	f.BoolVar(&g.live, "live", false, a.tr("also ask the interpreter itself: import torch in a subprocess and open a one-process gloo group",
+		"同时询问解释器本身：在子进程中 import torch 并建立单进程 gloo 组"))
+	f.DurationVar(&g.liveTimeout, "live-timeout", 120*time.Second, a.tr("time limit of --live", "--live 的时间上限"))
+	f.DurationVar(&g.timeout, "timeout", 30*time.Second, a.tr("time limit for looking at files and the node (a hung file system must not hang the check)",
+		"检查文件和节点的时间上限（文件系统卡住时检查不会跟着卡住）"))
+}
+
+func (a *app) checkCmd() *cobra.Command {
+	var g gatherFlags
+	c := &cobra.Command{
+		Use:   "check [BUNDLE.json | ENVIRONMENT]",
+		Short: a.tr("find out why this environment cannot train", "检查当前环境为什么不能训练"),
+		Long: a.tr(`check examines the environment that it is started in: which Python the job would
+run, which torch that imports and from where, whether NCCL is compiled in, which
+libnccl the loader takes, the driver, the GPUs, limits, network, RDMA devices and
+the Slurm context. It names one cause, with evidence and fix.
+
+Run it where the job runs: srun --gres=gpu:1 ncclinic check. On a login node it
+says what cannot be known there.
+
+With a file that "ncclinic facts" wrote it judges those facts instead, and with
+the folder of a venv or conda environment that environment.`,
+			`check 检查它所处的环境：作业会运行哪个 Python，实际导入哪个 torch、来自哪里，
+是否编入 NCCL，加载器会选中哪个 libnccl，以及驱动、GPU、资源限制、网络、RDMA 设备
+和 Slurm 上下文。最后给出唯一的原因、证据和解决办法。
+
+请在作业真正运行的地方执行：srun --gres=gpu:1 ncclinic check。在登录节点上，它会说明
+哪些信息在那里无法得知。
+
+参数为 "ncclinic facts" 写出的文件时，改为诊断该文件；参数为 venv 或 conda 环境目录时，
+检查该环境。`),
+		Example: `  ncclinic check
+  srun --gres=gpu:1 ncclinic check --live
+  ncclinic check --python /opt/envs/llm/bin/python --format json
+  ncclinic check facts.json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("%s", a.tr("check takes one target at most", "check 最多接受一个对象"))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			b, err := a.subject(c.Context(), args, g)
+			if err != nil {
+				return err
+			}
+			return a.judge(b)
+		},
+	}
+	a.addGatherFlags(c, &g)
+	a.addOutputFlags(c)
+	return c
+}
+
+// subject turns what the user named into facts: a bundle that was saved, an
+// environment's folder, or the environment of this process.
+func (a *app) subject(ctx context.Context, args []string, g gatherFlags) (*fact.Bundle, error) {
+	if len(args) == 0 {
+		return a.gather(ctx, g)
+	}
+	name := args[0]
+	st, err := os.Stat(name)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if st.IsDir() {
+		for _, py := range []string{"bin/python", "bin/python3"} {
+			if _, err := os.Stat(filepath.Join(name, py)); err == nil {
+				g.python = filepath.Join(name, py)
+				return a.gather(ctx, g)
+			}
+		}
+		return nil, usagef("%s: %s", name, a.tr("no bin/python in this folder: not a venv or conda environment", "目录中没有 bin/python：不是 venv 或 conda 环境"))
+	}
+	f, err := readableFile(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := fact.ReadBundle(f)
+	if errors.Is(err, fact.ErrNotBundle) {
+		return nil, usagef("%s: %v; %s", name, err, a.tr("check takes a file that \"ncclinic facts\" wrote, or the folder of an environment",
+			"check 接受 \"ncclinic facts\" 写出的文件，或环境目录"))
+	}
+	if err != nil {
+		return nil, usagef("%s: %v", name, err)
+	}
+	return b, nil
+}
+
+// judge runs the rules over a bundle and shows the report.
+func (a *app) judge(b *fact.Bundle) error {
+	base, err := a.load(rules.Environment...)
+	if err != nil {
+		return fmt.Errorf("knowledge base: %w", err)
+	}
+	rep := diag.Run(base.Set(), b)
+	return a.show(&rep, base, b)
+}

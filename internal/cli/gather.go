@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ncclinic/ncclinic/internal/collect/env"
+	"github.com/ncclinic/ncclinic/internal/collect/install"
+	"github.com/ncclinic/ncclinic/internal/collect/node"
+	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/run"
+	"github.com/ncclinic/ncclinic/internal/source"
+)
+
+// gather collects the facts of the environment of this process.
+func (a *app) gather(ctx context.Context, g gatherFlags) (*fact.Bundle, error) {
+	m, err := run.NewMachine()
+	if err != nil {
+		return nil, err
+	}
+	b := collect(ctx, m, g)
+	b.Subject = fact.Subject{Kind: "environment", Name: b.Host.Name.Or("")}
+	b.Taken = time.Now().UTC().Truncate(time.Second)
+	return b, nil
+}
+
+// part is one collector with a bundle of its own: a collector that hangs on a
+// dead file system is left behind with its half-filled bundle, which nobody
+// reads any more, and the others are still reported.
+type part struct {
+	name  string
+	run   func(context.Context, *source.Machine, *fact.Bundle) error
+	merge func(dst, src *fact.Bundle)
+}
+
+func collect(ctx context.Context, m *source.Machine, g gatherFlags) *fact.Bundle {
+	ctx, cancel := context.WithTimeout(ctx, g.timeout)
+	defer cancel()
+	out := &fact.Bundle{Schema: fact.BundleSchema, Tool: Version}
+	envfacts.Collect(m, out)
+	parts := []part{
+		{"python and torch", func(ctx context.Context, m *source.Machine, b *fact.Bundle) error {
+			return install.Collect(ctx, m, install.Options{Python: g.python}, b)
+		}, func(dst, src *fact.Bundle) {
+			dst.Python, dst.Torch, dst.Dists, dst.Loads, dst.Extensions = src.Python, src.Torch, src.Dists, src.Loads, src.Extensions
+			dst.Node.LibCUDA = src.Node.LibCUDA
+		}},
+		{"node", node.Collect, func(dst, src *fact.Bundle) {
+			lib := dst.Node.LibCUDA
+			dst.Host, dst.Node, dst.NCCLConf, dst.Container = src.Host, src.Node, src.NCCLConf, src.Container
+			if !dst.Node.LibCUDA.Looked() {
+				dst.Node.LibCUDA = lib
+			}
+		}},
+	}
+	type done struct {
+		i   int
+		b   *fact.Bundle
+		err error
+	}
+	ch := make(chan done, len(parts))
+	for i, p := range parts {
+		own := &fact.Bundle{Env: out.Env}
+		go func() {
+			defer func() {
+				if r := recover(); r != nil {
+					ch <- done{i, own, fmt.Errorf("internal error: %v", r)}
+				}
+			}()
+			err := p.run(ctx, m, own)
+			ch <- done{i, own, err}
+		}()
+	}
+	got := make([]*done, len(parts))
+	for range parts {
+		select {
+		case d := <-ch:
+			got[d.i] = &d
+		case <-ctx.Done():
+			// One moment more for collectors that notice the deadline themselves.
+			select {
+			case d := <-ch:
+				got[d.i] = &d
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	}
+	for i, p := range parts { // in a fixed order, so that two runs agree
+		d := got[i]
+		if d == nil {
+			out.AddProblem(p.name, fmt.Sprintf("did not finish within %s (is a file system hung?)", g.timeout))
+			continue
+		}
+		p.merge(out, d.b)
+		out.Problems = append(out.Problems, d.b.Problems...)
+		if d.err != nil {
+			out.AddProblem(p.name, d.err.Error())
+		}
+	}
+	return out
+}
+

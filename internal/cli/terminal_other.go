@@ -1,0 +1,11 @@
+//go:build !linux
+
+package cli
+
+import "os"
+
+// terminal reports whether standard output is a character device; its width is not known.
+func terminal() (bool, int) {
+	st, err := os.Stdout.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0, 0
+}
