@@ -6,11 +6,18 @@ type Slurm struct {
 	// Commands says whether Slurm's client commands are on PATH: outside of a
 	// job that makes a login node likely.
 	Commands Val[bool]   `json:"commands,omitzero"`
-	Job      Val[string] `json:"job,omitzero"`    // job id; Absent: not in a job
-	Where    string      `json:"where,omitempty"` // step, batch, interactive
-	Step     Val[string] `json:"step,omitzero"`   // step id
+	Job      Val[string] `json:"job,omitzero"` // job id; Absent: not in a job; Failed: variables name one, but nothing shows that this process is in it
+	// Where in the job: step (started by srun), batch (the batch script's shell),
+	// interactive (salloc's shell on a node of the job), salloc (salloc's shell on
+	// the host it was typed on: no node of the job), extern (a login that was
+	// adopted into the job).
+	Where string `json:"where,omitempty"`
+	// Stale is a job id that the environment names although this process is not in that job.
+	Stale Val[string] `json:"stale,omitzero"`
+	Step  Val[string] `json:"step,omitzero"` // step id
 
-	Nodes       Val[int]    `json:"nodes,omitzero"`
+	Nodes       Val[int]    `json:"nodes,omitzero"`    // of the step, else of the job
+	JobNodes    Val[int]    `json:"jobNodes,omitzero"` // of the job
 	NodeList    Val[string] `json:"nodeList,omitzero"`
 	NodeName    Val[string] `json:"nodeName,omitzero"`
 	Tasks       Val[int]    `json:"tasks,omitzero"`
