@@ -31,6 +31,8 @@ type collector struct {
 	py  *fact.Python
 	t   *tree
 	cwd string
+	// heads are the first bytes of scripts and programs, by resolved path.
+	heads map[string]string
 	// mapped are torches that import hooks of editable installs find.
 	mapped []fact.Torch
 }
@@ -40,7 +42,7 @@ type collector struct {
 // collected. The error says that the interpreter of o does not exist, or that
 // ctx ended.
 func Collect(ctx context.Context, m *source.Machine, o Options, b *fact.Bundle) error {
-	c := &collector{ctx: ctx, m: m, o: o, b: b, py: &b.Python, t: newTree(m.FS)}
+	c := &collector{ctx: ctx, m: m, o: o, b: b, py: &b.Python, t: newTree(m.FS), heads: map[string]string{}}
 	switch {
 	case path.IsAbs(o.Cwd):
 		c.cwd = path.Clean(o.Cwd)

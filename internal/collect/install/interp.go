@@ -231,10 +231,18 @@ func (c *collector) follow(exe, by string, at fact.Evidence) interp {
 }
 
 // head returns the first part of a script; of a program it is a few bytes that
-// nobody looks at.
+// nobody looks at. Several names lead to one interpreter, so it is remembered.
 func (c *collector) head(p string) (string, error) {
-	data, _, err := c.t.read(p, 4<<10)
-	return string(data), err
+	real := c.t.at(p).real
+	if s, ok := c.heads[real]; ok {
+		return s, nil
+	}
+	data, _, err := c.t.read(real, 4<<10)
+	if err != nil {
+		return "", err
+	}
+	c.heads[real] = string(data)
+	return string(data), nil
 }
 
 // wrapped returns what a script in the place of an interpreter runs.

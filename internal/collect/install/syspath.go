@@ -15,8 +15,11 @@ import (
 // Limits on .pth files. Real ones have a few lines; an easy-install.pth of a
 // large site some hundreds.
 const (
-	maxPth     = 256 << 10
-	maxEntries = 2000
+	maxPth      = 256 << 10 // bytes of one file
+	maxPthFiles = 300       // files of one folder
+	maxPthLines = 50_000    // lines of all files together
+	maxPthDepth = 50        // folders that .pth files of folders add
+	maxEntries  = 2000
 )
 
 // dialect is how the site.py of an interpreter differs from the plain one.
@@ -59,6 +62,8 @@ type pathBuilder struct {
 	mark    int             // sys.__plen of easy-install.pth
 	insert  int             // sys.__egginsert
 	finders []finder
+	lines   int // of .pth files so far
+	depth   int // of siteDir
 }
 
 // finder is an import hook of an editable install.
@@ -208,6 +213,12 @@ func (p *pathBuilder) siteDir(dir, kind, via string) {
 		return
 	}
 	p.pthDone[dir] = true
+	if p.depth++; p.depth > maxPthDepth {
+		p.c.b.AddProblem(dir, "too many folders that .pth files add")
+		p.depth--
+		return
+	}
+	defer func() { p.depth-- }()
 	list := p.c.t.list(dir)
 	if list.err != nil {
 		p.c.b.AddProblem(dir, list.err.Error())
@@ -215,7 +226,12 @@ func (p *pathBuilder) siteDir(dir, kind, via string) {
 	if list.cut {
 		p.c.b.AddProblem(dir, fmt.Sprintf("more than %d names; the rest was not looked at", maxList))
 	}
-	for _, name := range list.sorted(func(n string) bool { return strings.HasSuffix(n, ".pth") }) {
+	names := list.sorted(func(n string) bool { return strings.HasSuffix(n, ".pth") })
+	if len(names) > maxPthFiles {
+		p.c.b.AddProblem(dir, fmt.Sprintf("more than %d .pth files; the rest was not read", maxPthFiles))
+		names = names[:maxPthFiles]
+	}
+	for _, name := range names {
 		if p.d.skipHidden && name[0] == '.' {
 			continue
 		}
@@ -237,6 +253,12 @@ func (p *pathBuilder) pth(dir, name string) {
 		p.c.b.AddProblem(file, fmt.Sprintf("longer than %d bytes; the rest was not read", maxPth))
 	}
 	for _, line := range parsePth(data, p.d.bom) {
+		if p.lines++; p.lines > maxPthLines {
+			if p.lines == maxPthLines+1 {
+				p.c.b.AddProblem(file, "too many lines in .pth files; the rest was not looked at")
+			}
+			return
+		}
 		via := fmt.Sprintf("%s:%d", file, line.n)
 		if line.code {
 			p.run(dir, file, via, line)

@@ -84,7 +84,12 @@ func (c *collector) torchIn(e fact.PathEntry) (p, form string) {
 	return "", ""
 }
 
+// hasInit reports whether a folder is an ordinary package. One that this user
+// may not enter is none for Python either, which is worth telling.
 func (c *collector) hasInit(dir string) bool {
+	if n := c.t.at(path.Join(dir, "__init__.py")); n.err != nil && !gone(n.err) {
+		c.b.AddProblem(n.real, short(n.err).Error())
+	}
 	return c.t.isFile(path.Join(dir, "__init__.py")) || c.t.isFile(path.Join(dir, "__init__.pyc"))
 }
 
