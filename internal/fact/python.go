@@ -200,11 +200,14 @@ type Load struct {
 	CUDA    Val[string] `json:"cuda,omitzero"`     // CUDA that the file was built for, where it says so
 	Missing []string    `json:"missing,omitempty"` // symbols that torch needs and the file does not export
 	// MissingSince is the first release that has all Missing symbols, from the NCCL table.
-	MissingSince string    `json:"missingSince,omitempty"`
-	Owner        string    `json:"owner,omitempty"`   // distribution that installed the file
-	Shadows      string    `json:"shadows,omitempty"` // the file that would win without LD_LIBRARY_PATH/LD_PRELOAD
-	ShadowsVer   string    `json:"shadowsVer,omitempty"`
-	Tried        []LoadTry `json:"tried,omitempty"`
+	MissingSince string `json:"missingSince,omitempty"`
+	Owner        string `json:"owner,omitempty"` // distribution that installed the file
+	// Owners are all distributions that list the file as theirs, when there are
+	// several: the last one that was installed won.
+	Owners     []string  `json:"owners,omitempty"`
+	Shadows    string    `json:"shadows,omitempty"` // the file that would win without LD_LIBRARY_PATH/LD_PRELOAD
+	ShadowsVer string    `json:"shadowsVer,omitempty"`
+	Tried      []LoadTry `json:"tried,omitempty"`
 }
 
 // LoadTry is one step of the loader's search.

@@ -185,7 +185,7 @@ func (l *Loader) setDefaults() {
 
 func (l *Loader) readCache() {
 	p := l.prefix + "/etc/ld.so.cache"
-	h, err := l.fs.Open(source.Rel(p))
+	h, err := l.fs.Open(source.Rel(l.Real(p)))
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			l.cacheErr = err
@@ -245,7 +245,9 @@ func (l *Loader) open(p string) (*elfx.File, error) {
 	if o, ok := l.files[p]; ok {
 		return o.f, o.err
 	}
-	f, c, err := elfx.OpenFS(l.fs, source.Rel(p), l.meter)
+	// Links are followed here and not by the file system, so that an absolute
+	// link inside of an image stays inside.
+	f, c, err := elfx.OpenFS(l.fs, source.Rel(l.Real(p)), l.meter)
 	if c != nil {
 		l.close = append(l.close, c)
 	}
@@ -257,7 +259,7 @@ func (l *Loader) isDir(p string) bool {
 	if ok, seen := l.dirs[p]; seen {
 		return ok
 	}
-	st, err := fs.Stat(l.fs, source.Rel(p))
+	st, err := fs.Stat(l.fs, source.Rel(l.Real(p)))
 	ok := err == nil && st.IsDir()
 	l.dirs[p] = ok
 	return ok

@@ -6,6 +6,7 @@ package testenv
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 )
 
@@ -28,5 +29,23 @@ func Tool(t testing.TB, name string) string {
 		}
 	}
 	Need(t, name, "lab/deps.sh installs it")
+	return ""
+}
+
+// Cache returns a folder that lab/deps.sh fills, such as "cuda" (a virtual
+// environment with the CUDA build of torch), or ends the test as Need does.
+func Cache(t testing.TB, name string) string {
+	t.Helper()
+	dirs := []string{os.Getenv("NCCLINIC_CACHE"), "/var/cache/ncclinic-test"}
+	if d, err := os.UserCacheDir(); err == nil {
+		dirs = append(dirs, filepath.Join(d, "ncclinic-test"))
+	}
+	for _, d := range dirs {
+		p := filepath.Join(d, name)
+		if _, err := os.Stat(p + ".done"); d != "" && err == nil {
+			return p
+		}
+	}
+	Need(t, "the "+name+" part of the test cache", "lab/deps.sh brings it")
 	return ""
 }

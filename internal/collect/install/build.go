@@ -1,0 +1,372 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/elfx"
+	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/source"
+)
+
+// Limits of the look at what is compiled into a torch: libraries of up to
+// 1.5 GB, of which one to three megabytes are read.
+const (
+	buildFiles  = 20
+	buildBytes  = 8 << 20
+	maxRodata   = 8 << 20
+	maxDynStr   = 8 << 20
+	maxFatBins  = 8
+	maxArchText = 512
+)
+
+// Symbols that a build with a backend defines. The names of type information
+// are fixed by the C++ ABI, whatever the release of torch or its compiler; the
+// destructor is for builds without type information.
+//
+// Read from the wheels 2.1.2, 2.6.0 and 2.15.0 (x86_64), 2.15.0 (aarch64) and
+// Debian's 1.13; 2026-11-30.
+var (
+	ncclSymbols  = backendSymbols("16ProcessGroupNCCL")
+	glooSymbols  = backendSymbols("16ProcessGroupGloo")
+	mpiSymbols   = backendSymbols("15ProcessGroupMPI")
+	xcclSymbols  = backendSymbols("16ProcessGroupXCCL")
+	storeSymbols = []string{"_ZTIN4c10d5StoreE", "_ZTVN4c10d8TCPStoreE"}
+)
+
+func backendSymbols(mangled string) []string {
+	return []string{"_ZTIN4c10d" + mangled + "E", "_ZTVN4c10d" + mangled + "E", "_ZN4c10d" + mangled + "D1Ev"}
+}
+
+// pyInit is the method that torch.distributed.is_available asks for.
+const pyInit = "_c10d_init\x00"
+
+// archText is what torch.cuda.get_arch_list splits: "sm_80 sm_90 compute_90",
+// for ROCm "gfx90a gfx942", as one string of its own.
+var archText = regexp.MustCompile(`\x00((?:(?:sm|compute)_[0-9]{2,3}[a-z]?|gfx[0-9a-f]{3,4}(?:[:+a-z-]*)?)(?: (?:(?:sm|compute)_[0-9]{2,3}[a-z]?|gfx[0-9a-f]{3,4}(?:[:+a-z-]*)?))*)\x00`)
+
+// build is the look at one torch.
+type build struct {
+	m     *source.Machine
+	t     *fact.Torch
+	tr    *tree
+	meter *elfx.Meter
+	dirs  []string
+	libs  map[string]*buildLib
+	close []func()
+}
+
+// buildLib is one library of torch, or why it cannot be read.
+type buildLib struct {
+	path string
+	f    *elfx.File // nil: absent or unreadable
+	err  error      // nil when absent
+}
+
+// collectBuild fills what is compiled into a torch: NCCL, Gloo, MPI, XCCL,
+// Distributed, NCCLStatic, Archs, Machine and PyTag. A torch without any
+// library, such as a source folder, keeps the fields as they are.
+func collectBuild(ctx context.Context, m *source.Machine, t *fact.Torch) {
+	b := &build{
+		m: m, t: t, tr: newTree(m.FS), libs: make(map[string]*buildLib),
+		meter: &elfx.Meter{MaxFiles: buildFiles, MaxBytes: buildBytes},
+		// conda-forge keeps the libraries in the prefix and links them into the package.
+		dirs: []string{path.Join(t.Dir, "lib"), path.Join(t.Dir, "../../..")},
+	}
+	defer func() {
+		for _, c := range b.close {
+			c()
+		}
+	}()
+	ext := b.extension()
+	cpu, py := b.lib("libtorch_cpu.so"), b.lib("libtorch_python.so")
+	if ext == nil && cpu.absent() && py.absent() {
+		return
+	}
+	b.machine(ext, py, cpu)
+	if ctx.Err() != nil {
+		return
+	}
+	b.backends(cpu, py)
+	if ctx.Err() != nil {
+		return
+	}
+	b.python(py, cpu)
+}
+
+func (l *buildLib) absent() bool { return l.f == nil && l.err == nil }
+
+// open opens a file once.
+func (b *build) open(p string) *buildLib {
+	if l, ok := b.libs[p]; ok {
+		return l
+	}
+	l := &buildLib{path: p}
+	b.libs[p] = l
+	n := b.tr.at(p)
+	switch {
+	case n.err != nil && gone(n.err):
+		return l
+	case n.err != nil:
+		l.err = short(n.err)
+		return l
+	}
+	f, c, err := elfx.OpenFS(b.m.FS, source.Rel(n.real), b.meter)
+	if err != nil {
+		if l.err = short(err); n.info.Size() == 0 {
+			l.err = errors.New("an empty file")
+		}
+		return l
+	}
+	b.close = append(b.close, func() { c.Close() })
+	l.f = f
+	return l
+}
+
+// lib opens a library of torch.
+func (b *build) lib(name string) *buildLib {
+	var l *buildLib
+	for _, d := range b.dirs {
+		if l = b.open(path.Join(d, name)); !l.absent() {
+			return l
+		}
+	}
+	return &buildLib{path: path.Join(b.dirs[0], name)}
+}
+
+// extension opens torch._C, whose name tells the Python it is for.
+func (b *build) extension() *buildLib {
+	names := b.tr.list(b.t.Dir).sorted(func(n string) bool {
+		return strings.HasPrefix(n, "_C.") && strings.HasSuffix(n, ".so")
+	})
+	if len(names) == 0 {
+		return nil
+	}
+	// _C.cpython-312-x86_64-linux-gnu.so; the first one, in an installation
+	// mixed of several.
+	p := path.Join(b.t.Dir, names[0])
+	tag := strings.TrimSuffix(strings.TrimPrefix(names[0], "_C."), ".so")
+	if w := strings.SplitN(tag, "-", 3); len(w) > 1 {
+		tag = w[0] + "-" + w[1]
+	}
+	b.t.PyTag = fact.Of(tag, fact.File(p))
+	return b.open(p)
+}
+
+func (b *build) machine(libs ...*buildLib) {
+	var bad *buildLib
+	for _, l := range libs {
+		switch {
+		case l == nil:
+		case l.f != nil:
+			b.t.Machine = fact.Of(elfx.MachineName(l.f.Machine), fact.File(l.path))
+			return
+		case l.err != nil && bad == nil:
+			bad = l
+		}
+	}
+	if bad != nil {
+		b.t.Machine = fact.Fail[string](why(bad.path, bad.err), fact.File(bad.path))
+	}
+}
+
+// defines looks for one of the symbols in libraries. The error says that one
+// of the libraries could not be examined.
+func defines(symbols []string, libs ...*buildLib) (*buildLib, string, error) {
+	var bad error
+	for _, l := range libs {
+		if l.err != nil {
+			bad = errors.Join(bad, fmt.Errorf("%s: %w", l.path, l.err))
+		}
+		if l.f == nil {
+			continue
+		}
+		s, err := l.f.HasAny(symbols...)
+		if err != nil {
+			bad = errors.Join(bad, fmt.Errorf("%s: %w", l.path, err))
+		}
+		if s != "" {
+			return l, s, nil
+		}
+	}
+	return nil, "", bad
+}
+
+// backends looks at the libraries that hold the process groups.
+func (b *build) backends(cpu, py *buildLib) {
+	mono := b.lib("libtorch.so")
+	gpu := []*buildLib{b.lib("libtorch_cuda.so"), b.lib("libtorch_cuda_cpp.so"), b.lib("libtorch_hip.so")}
+	withPy := func(libs ...*buildLib) []*buildLib { return append(libs, py, mono) }
+
+	b.t.NCCL = b.backend(ncclSymbols, "16ProcessGroupNCCL", py, withPy(gpu...)...)
+	b.t.Gloo = b.backend(glooSymbols, "16ProcessGroupGloo", py, withPy(cpu)...)
+	b.t.MPI = b.backend(mpiSymbols, "15ProcessGroupMPI", nil, withPy(cpu)...)
+	b.t.XCCL = b.backend(xcclSymbols, "16ProcessGroupXCCL", nil, withPy(b.lib("libtorch_xpu.so"))...)
+	if b.t.NCCL.Or(false) {
+		b.static(append(gpu, py, mono))
+	}
+}
+
+// backend decides on one backend. When the symbol tables have none of its
+// symbols, the string table of libtorch_python, which binds the class to
+// Python, is searched for its name too, before anything is said to be missing.
+func (b *build) backend(symbols []string, mangled string, py *buildLib, libs ...*buildLib) fact.Val[bool] {
+	l, sym, err := defines(symbols, libs...)
+	if l != nil {
+		return fact.Of(true, fact.FileExcerpt(l.path, sym))
+	}
+	at := fact.FileExcerpt(libs[0].path, "no symbol of "+mangled[2:])
+	if libs[0].absent() {
+		at = fact.FileExcerpt(libs[0].path, "no such file")
+	}
+	if err != nil {
+		return fact.Fail[bool](err.Error(), at)
+	}
+	if py == nil {
+		return fact.Of(false, at)
+	}
+	if py.f == nil {
+		return fact.Fail[bool]("there is no libtorch_python.so beside it", at)
+	}
+	s, err := py.f.DynStr()
+	if err == nil {
+		var hit string
+		if hit, err = py.f.Contains(s, maxDynStr, mangled); hit != "" {
+			return fact.Of(true, fact.FileExcerpt(py.path, mangled))
+		}
+	}
+	if err != nil {
+		return fact.Fail[bool](why(py.path, err), at)
+	}
+	if libs[0].absent() {
+		at = fact.FileExcerpt(py.path, "no symbol of "+mangled[2:]+"; no "+path.Base(libs[0].path))
+	}
+	return fact.Of(false, at)
+}
+
+// static tells whether NCCL is linked into torch itself.
+func (b *build) static(libs []*buildLib) {
+	l, sym, err := defines([]string{"ncclCommInitRank", "ncclGetVersion"}, libs...)
+	if l != nil {
+		b.t.NCCLStatic = fact.Of(true, fact.FileExcerpt(l.path, sym))
+		return
+	}
+	for _, l := range libs {
+		if l.f == nil {
+			continue
+		}
+		for _, n := range l.f.Needed {
+			if strings.HasPrefix(n, "libnccl.so") || strings.HasPrefix(n, "librccl.so") {
+				b.t.NCCLStatic = fact.Of(false, fact.FileExcerpt(l.path, "NEEDED "+n))
+				return
+			}
+		}
+	}
+	at := fact.FileExcerpt(b.t.NCCL.At.Path, "NEEDED without libnccl")
+	if err != nil {
+		b.t.NCCLStatic = fact.Fail[bool](err.Error(), at)
+		return
+	}
+	b.t.NCCLStatic = fact.Of(true, at)
+}
+
+// python reads the constants of libtorch_python: whether torch.distributed is
+// there, and the architectures that torch.cuda.get_arch_list returns.
+func (b *build) python(py, cpu *buildLib) {
+	a := b.t.Accel()
+	wantArchs := a != fact.AccelCPU && a != fact.AccelXPU
+	dist, archs, err := false, "", error(nil)
+	switch {
+	case py.f != nil:
+		dist, archs, err = constants(py.f, wantArchs)
+	case py.err != nil:
+		err = py.err
+	default:
+		return
+	}
+	switch {
+	case dist:
+		b.t.Distributed = fact.Of(true, fact.FileExcerpt(py.path, strings.TrimSuffix(pyInit, "\x00")))
+	case err == nil:
+		b.t.Distributed = fact.Of(false, fact.FileExcerpt(py.path, "no "+strings.TrimSuffix(pyInit, "\x00")))
+	default:
+		// Without section headers: the classes behind it say the same.
+		if l, sym, _ := defines(storeSymbols, cpu); l != nil {
+			b.t.Distributed = fact.Of(true, fact.FileExcerpt(l.path, sym))
+		} else {
+			b.t.Distributed = fact.Fail[bool](why(py.path, err), fact.File(py.path))
+		}
+	}
+	switch {
+	case !wantArchs:
+	case archs != "":
+		b.t.Archs = fact.Of(strings.Fields(archs), fact.FileExcerpt(py.path, archs))
+	default:
+		b.fatArchs()
+	}
+}
+
+// constants scans the read-only data, about a megabyte.
+func constants(f *elfx.File, wantArchs bool) (dist bool, archs string, err error) {
+	s, ok, err := f.Section(".rodata")
+	if err != nil {
+		return false, "", err
+	}
+	if !ok {
+		return false, "", errors.New("no section headers")
+	}
+	err = f.Scan(s, maxRodata, maxArchText, func(b []byte) bool {
+		dist = dist || bytes.Contains(b, []byte(pyInit))
+		// The pattern is slow; its literals are rare.
+		if !wantArchs {
+			return !dist
+		}
+		for _, lit := range []string{"\x00sm_", "\x00compute_", "\x00gfx"} {
+			for rest := b; ; {
+				i := bytes.Index(rest, []byte(lit))
+				if i < 0 {
+					break
+				}
+				if m := archText.FindSubmatchIndex(rest[i:min(len(rest), i+maxArchText)]); m != nil && m[0] == 0 && m[3]-m[2] > len(archs) {
+					archs = string(rest[i+m[2] : i+m[3]])
+				}
+				rest = rest[i+len(lit):]
+			}
+		}
+		// A single architecture may also be some other text: look for a longer one.
+		return !dist || !strings.Contains(archs, " ")
+	})
+	return dist, archs, err
+}
+
+// fatArchs takes the architectures from the headers of the kernels themselves.
+func (b *build) fatArchs() {
+	for _, name := range []string{"libtorch_cuda.so", "libtorch_cuda_cu.so"} {
+		l := b.lib(name)
+		if l.f == nil {
+			continue
+		}
+		at := fact.FileExcerpt(l.path, ".nv_fatbin")
+		s, ok, err := l.f.Section(".nv_fatbin")
+		if err == nil && !ok {
+			continue
+		}
+		var archs []string
+		if err == nil {
+			archs, err = l.f.FatArchs(s, maxFatBins)
+		}
+		switch {
+		case len(archs) > 0:
+			at.Excerpt = ".nv_fatbin: " + strings.Join(archs, " ")
+			b.t.Archs = fact.Of(archs, at)
+		case err != nil:
+			b.t.Archs = fact.Fail[[]string](why(l.path, err), at)
+		}
+		return
+	}
+}
