@@ -51,9 +51,10 @@ func (c *config) write() error {
 		"slurm.conf":     c.slurmConf(),
 		"gres.conf":      c.gresConf(),
 		"plugstack.conf": lines(c.Plugstack),
-		// No plugin that uses cgroups is configured; without this file some
-		// versions look for /etc/slurm/cgroup.conf.
-		"cgroup.conf": "CgroupAutomount=no\n",
+		// Nothing here uses cgroups, but slurmd looks for them when it starts
+		// and ends where none are mounted or systemd is not there to make one.
+		// The version 1 plugin does nothing until it is used.
+		"cgroup.conf": "CgroupAutomount=no\nCgroupPlugin=cgroup/v1\n",
 	}
 	for name, text := range c.Files {
 		files[name] = text
