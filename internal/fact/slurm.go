@@ -36,7 +36,7 @@ type Slurm struct {
 
 // Live is what the job's own interpreter said when asked (--live).
 type Live struct {
-	State       Val[string]   `json:"state,omitzero"` // ok, import-failed, timeout
+	State       Val[string]   `json:"state,omitzero"` // ok, import-failed, timeout, crashed, no-answer; Failed: it could not be started
 	Error       string        `json:"error,omitempty"`
 	File        Val[string]   `json:"file,omitzero"` // torch.__file__
 	Version     Val[string]   `json:"version,omitzero"`
