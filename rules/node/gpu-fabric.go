@@ -1,0 +1,24 @@
+package node
+
+import (
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+var _ = Checks.Add("gpu-fabric", func(b *fact.Bundle, r *diag.Reporter) {
+	if strings.Contains(b.Live.Error, "Error 802") || strings.Contains(b.Live.Error, "system not yet initialized") {
+		r.Hit("gpu-fabric-manager", diag.Proven, diag.Args{"variant": "live"}, b.Live.State.At, b.Node.Fabric.At)
+		return
+	}
+	state, ok := b.Node.Fabric.Get()
+	if !ok || cudaWorks(b) || anyMIG(b.Node.GPUs.Or(nil)) {
+		return
+	}
+	switch strings.ToLower(state) {
+	case "in progress", "not started", "failed":
+		r.Hit("gpu-fabric-manager", diag.Likely, diag.Args{"state": state}, b.Node.Fabric.At, b.Node.NVSwitches.At).
+			Need("nvidia-smi -q | grep -iA4 fabric")
+	}
+})
