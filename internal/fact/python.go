@@ -42,9 +42,10 @@ const (
 	PathSite       = "site-packages"
 	PathUserSite   = "user-site"
 	PathDist       = "dist-packages"
-	PathSystemSite = "system-site" // site-packages of the base interpreter, seen from a venv
-	PathPth        = "pth"         // added by a .pth file
-	PathFinder     = "finder"      // not an entry: an import hook of an editable install maps the package
+	PathSystemSite = "system-site"   // site-packages of the base interpreter, seen from a venv
+	PathPth        = "pth"           // added by a .pth file
+	PathCustomize  = "sitecustomize" // added by EasyBuild's sitecustomize.py from EBPYTHONPREFIXES
+	PathFinder     = "finder"        // not an entry: an import hook of an editable install maps the package
 )
 
 // PathEntry is one entry of sys.path.

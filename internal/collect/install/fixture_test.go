@@ -335,6 +335,21 @@ func TestSiteFolder(t *testing.T) {
 	}
 }
 
+func TestCustomize(t *testing.T) {
+	m := addAll(basePython(), torchAt(site, "2.0", "None", ""))
+	m = addAll(m, torchAt("/apps/PyTorch/2.1.2/lib/python3.11/site-packages", "2.1.2", "'12.1'", ""))
+	m[site+"/sitecustomize.py"] = ebCustomize
+	b := collect(t, m, map[string]string{"EBPYTHONPREFIXES": "/apps/PyTorch/2.1.2", "EBROOTPYTORCH": "/apps/PyTorch/2.1.2", "LOADEDMODULES": "PyTorch/2.1.2-foss"}, Options{})
+	if w := b.Winner(); w.Version.Or("") != "2.1.2" || w.Via != "EBPYTHONPREFIXES" || w.Names != "PyTorch/2.1.2-foss" || len(b.Torch) != 2 {
+		t.Errorf("%+v", b.Torch)
+	}
+	m[site+"/sitecustomize.py"] = "import sys\nsys.path.insert(0, x)\n"
+	b = collect(t, m, map[string]string{}, Options{})
+	if len(b.Problems) != 1 || b.Winner().Version.Or("") != "2.0" {
+		t.Errorf("problems %v", b.Problems)
+	}
+}
+
 func TestModules(t *testing.T) {
 	for _, c := range []struct {
 		name string

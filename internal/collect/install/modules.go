@@ -15,7 +15,8 @@ const (
 	maxModuleFile  = 64 << 10
 )
 
-// nameModules says which environment module put an entry into PYTHONPATH.
+// nameModules says which environment module put an entry into PYTHONPATH or
+// EBPYTHONPREFIXES.
 func (c *collector) nameModules() {
 	var loaded []string
 	for _, m := range strings.Split(c.m.Env["LOADEDMODULES"], ":") {
@@ -27,22 +28,22 @@ func (c *collector) nameModules() {
 		return
 	}
 	for i := range c.py.Path {
-		if e := &c.py.Path[i]; e.Kind == fact.PathPythonPath {
-			e.Module = c.moduleOf(e.Dir, loaded)
+		if e := &c.py.Path[i]; e.Kind == fact.PathPythonPath || e.Kind == fact.PathCustomize {
+			e.Module = c.moduleOf(e.Dir, e.Kind, loaded)
 		}
 	}
 }
 
-// moduleOf returns the loaded module that put dir into PYTHONPATH, "" when
+// moduleOf returns the loaded module that put dir on the path, "" when
 // that cannot be told.
-func (c *collector) moduleOf(dir string, loaded []string) string {
+func (c *collector) moduleOf(dir, kind string, loaded []string) string {
 	if m := c.easyBuildModule(dir, loaded); m != "" {
 		return m
 	}
 	// Lmod and Environment Modules count who asked for an entry. What they do
 	// not count, a user or a script has set.
 	counted, tracked := c.counted(dir)
-	if tracked && !counted {
+	if tracked && !counted && kind == fact.PathPythonPath {
 		return ""
 	}
 	// …/pytorch/2.1.0/… for the module pytorch/2.1.0. The last loaded is asked

@@ -159,6 +159,18 @@ func tempDir(t *testing.T) string {
 	return dir
 }
 
+// ebCustomize does what the hook of EasyBuild's Python does.
+const ebCustomize = `import os, site, sys
+prefixes = os.environ.get("EBPYTHONPREFIXES")
+if prefixes:
+    base_paths = [p for p in sys.path if p.startswith(sys.base_prefix)]
+    for prefix in prefixes.split(":"):
+        d = os.path.join(prefix, "lib", "python%d.%d" % sys.version_info[:2], "site-packages")
+        if os.path.isdir(d):
+            site.addsitedir(d)
+    sys.path = [p for p in sys.path if p not in base_paths] + base_paths
+`
+
 func TestSearchPathReal(t *testing.T) {
 	for _, exe := range realPythons(t) {
 		t.Run(strings.ReplaceAll(exe[1:], "/", "_"), func(t *testing.T) {
@@ -203,11 +215,20 @@ func TestSearchPathReal(t *testing.T) {
 			compare(t, exe, cwd, with("PYTHONNOUSERSITE", "")) // empty means not set
 			compare(t, exe, cwd, with("VIRTUAL_ENV", "/somewhere"))
 
+			// A module system's hook: modules behind the environment, before the base.
+			hook := tempDir(t)
+			write(t, filepath.Join(hook, "sitecustomize.py"), ebCustomize)
+			for _, d := range []string{"m1", "m2"} {
+				write(t, filepath.Join(hook, d, "lib/python"+ver+"/site-packages/m.pth"), extra+"/two\n")
+			}
+			eb := with("PYTHONPATH", hook, "EBPYTHONPREFIXES", hook+"/m1:/nowhere:"+hook+"/m2")
+			compare(t, exe, cwd, eb)
+
 			for _, args := range [][]string{nil, {"--system-site-packages"}, {"--copies"}} {
 				dir := venv(t, exe, args...)
 				write(t, filepath.Join(dir, "lib/python"+ver+"/site-packages/z.pth"), extra+"\n")
 				py := filepath.Join(dir, "bin/python")
-				for _, env := range []map[string]string{base, with("PYTHONPATH", extra+"/two"), with("PYTHONNOUSERSITE", "x")} {
+				for _, env := range []map[string]string{base, eb, with("PYTHONPATH", extra+"/two"), with("PYTHONNOUSERSITE", "x")} {
 					b := compare(t, py, cwd, env)
 					if !b.Python.Venv.Or(false) {
 						t.Error("not seen as a virtual environment")

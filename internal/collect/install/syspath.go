@@ -122,6 +122,7 @@ func (c *collector) searchPath(l layout) {
 			p.sites(l.exec, kind, via, l.venv != "")
 		}
 	}
+	p.customize(user != "")
 	c.py.Path = p.entries
 	c.nameModules()
 	for _, f := range p.finders {
@@ -163,7 +164,7 @@ func (c *collector) userSite(l layout) (dir string, at fact.Evidence) {
 	base, at := c.m.Env["PYTHONUSERBASE"], fact.Evidence{}
 	if base != "" {
 		at = envAt("PYTHONUSERBASE", base)
-		base = c.abs(base)
+		base = c.absPlain(base)
 	} else {
 		base = path.Join(c.home(), ".local")
 	}
