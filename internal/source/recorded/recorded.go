@@ -15,6 +15,7 @@
 package recorded
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,12 +34,8 @@ const maxSmall = 4 << 20
 // Machine returns the machine that a record describes.
 func Machine(fsys fs.FS) (*source.Machine, error) {
 	m := &source.Machine{Env: map[string]string{}, Home: "/root"}
-	root, err := fs.Sub(fsys, "tree")
-	if err != nil {
-		return nil, err
-	}
-	m.FS = root
-	if m.FS, err = withLinks(fsys, root); err != nil {
+	var err error
+	if m.FS, err = tree(fsys); err != nil {
 		return nil, err
 	}
 	err = eachLine(fsys, "env", func(line string) error {
@@ -62,7 +59,7 @@ func Machine(fsys fs.FS) (*source.Machine, error) {
 	if r != nil {
 		m.Runner = r
 	}
-	o, err := readOS(fsys)
+	o, err := readOS(fsys, m.FS)
 	if err != nil {
 		return nil, err
 	}
@@ -72,47 +69,81 @@ func Machine(fsys fs.FS) (*source.Machine, error) {
 	return m, nil
 }
 
-// withLinks lays the links over the tree. The result is in memory, so it is
-// only made when there are links.
-func withLinks(fsys, root fs.FS) (fs.FS, error) {
-	links := fstest.MapFS{}
-	err := eachLine(fsys, "links", func(line string) error {
+// maxFile and maxTree bound what is held in memory of a tree.
+const (
+	maxFile = 64 << 20
+	maxTree = 512 << 20
+)
+
+// tree reads the files of a record and lays its links over them. Most stores
+// of records keep no modes: what lies in a bin folder and what the kernel would
+// start gets its x bits here.
+func tree(fsys fs.FS) (fs.FS, error) {
+	out := fstest.MapFS{}
+	root, err := fs.Sub(fsys, "tree")
+	if err != nil {
+		return nil, err
+	}
+	size := 0
+	err = fs.WalkDir(root, ".", func(p string, d fs.DirEntry, err error) error {
+		if p == "." && errors.Is(err, fs.ErrNotExist) {
+			return fs.SkipAll
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		i, err := d.Info()
+		if err != nil {
+			return err
+		}
+		f := &fstest.MapFile{Mode: i.Mode()}
+		if i.Mode().Type() == fs.ModeSymlink {
+			to, err := fs.ReadLink(root, p)
+			if err != nil {
+				return err
+			}
+			f.Data = []byte(relative(p, to))
+		} else {
+			if f.Data, err = source.ReadFile(root, p, maxFile); err != nil {
+				return err
+			}
+			if b := path.Base(path.Dir(p)); b == "bin" || b == "sbin" || b == "shims" || bytes.HasPrefix(f.Data, []byte("\x7fELF")) || bytes.HasPrefix(f.Data, []byte("#!")) {
+				f.Mode |= 0o555
+			}
+		}
+		if size += len(f.Data); size > maxTree {
+			return errors.New("tree is too large")
+		}
+		out[p] = f
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = eachLine(fsys, "links", func(line string) error {
 		from, to, ok := strings.Cut(line, " -> ")
 		if !ok {
 			return errors.New("not PATH -> TARGET")
 		}
-		from, to = source.Rel(from), strings.TrimSpace(to)
-		if strings.HasPrefix(to, "/") { // fs.FS knows no absolute targets
-			to = strings.Repeat("../", strings.Count(from, "/")) + source.Rel(to)
-		}
+		from = source.Rel(from)
 		if !fs.ValidPath(from) {
 			return fmt.Errorf("%q is not a path", from)
 		}
-		links[from] = &fstest.MapFile{Data: []byte(to), Mode: fs.ModeSymlink | 0o777}
+		if out[from] != nil {
+			return fmt.Errorf("%s is also a file", from)
+		}
+		out[from] = &fstest.MapFile{Data: []byte(relative(from, strings.TrimSpace(to))), Mode: fs.ModeSymlink | 0o777}
 		return nil
 	})
-	if err != nil || len(links) == 0 {
-		return root, err
+	return out, err
+}
+
+// relative makes the absolute target of a link relative: fs.FS knows no others.
+func relative(from, to string) string {
+	if !strings.HasPrefix(to, "/") {
+		return to
 	}
-	err = fs.WalkDir(root, ".", func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		if links[p] != nil {
-			return fmt.Errorf("links: %s is also a file", p)
-		}
-		b, err := source.ReadFile(root, p, 64<<20)
-		if err != nil {
-			return err
-		}
-		mode := fs.FileMode(0o644)
-		if i, err := d.Info(); err == nil {
-			mode = i.Mode()
-		}
-		links[p] = &fstest.MapFile{Data: b, Mode: mode}
-		return nil
-	})
-	return links, err
+	return strings.Repeat("../", strings.Count(from, "/")) + source.Rel(to)
 }
 
 // eachLine calls f for each line of an optional file.
@@ -151,7 +182,7 @@ type OS struct {
 	root fs.FS
 }
 
-func readOS(fsys fs.FS) (*OS, error) {
+func readOS(fsys, root fs.FS) (*OS, error) {
 	b, err := source.ReadFile(fsys, "os.json", maxSmall)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -165,7 +196,7 @@ func readOS(fsys fs.FS) (*OS, error) {
 	if err := d.Decode(o); err != nil {
 		return nil, fmt.Errorf("os.json: %w", err)
 	}
-	o.root, _ = fs.Sub(fsys, "tree")
+	o.root = root
 	return o, nil
 }
 
