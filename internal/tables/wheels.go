@@ -62,6 +62,9 @@ func Public(version string) string {
 	return public
 }
 
+// Newest returns the newest release of the table, as the first of its series.
+func Newest() string { return wheels[0].torch + ".0" }
+
 func wheelsOf(version string) *wheelRow {
 	m := Minor(version)
 	for i := range wheels {

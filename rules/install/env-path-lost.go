@@ -1,0 +1,58 @@
+package install
+
+import (
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+var _ = Checks.Add("env-path-lost", func(b *fact.Bundle, r *diag.Reporter) {
+	if b.Python.By != fact.ByPath {
+		r.Skip("the interpreter was not taken from PATH")
+		return
+	}
+	if b.Container.Kind.IsKnown() {
+		r.Skip("inside a container variables of the host's environment mean nothing")
+		return
+	}
+	exe := b.Python.Exe.V
+	name := fact.ByVirtualEnv
+	prefix, ok := b.Lookup(name)
+	if !ok || prefix == "" {
+		name = fact.ByCondaPrefix
+		prefix, ok = b.Lookup(name)
+	}
+	if !ok || prefix == "" || within(exe, prefix) || trains(b) {
+		return // a python that can train is perhaps the one that was meant
+	}
+	var own *fact.PythonRef
+	for i, o := range b.Python.Others {
+		if o.By == name && !o.Missing {
+			own = &b.Python.Others[i]
+		}
+	}
+	if own == nil {
+		return // the environment is not here, or it is the same interpreter by another name
+	}
+	a := args(b)
+	a["prefix"], a["var"] = quote(prefix), name
+	c := diag.Proven
+	if base, _ := b.Lookup("CONDA_DEFAULT_ENV"); name == fact.ByCondaPrefix && base == "base" {
+		c = diag.Likely // conda's base is active by itself in many shells and not always meant
+	}
+	if own.Torch.IsAbsent() {
+		c = diag.Possible // its environment has no torch either
+	}
+	a["variant"] = "lost"
+	ev := []fact.Evidence{fact.EnvVarAt(name, prefix), b.Python.Exe.At}
+	if p, ok := b.Lookup("PATH"); ok {
+		for _, d := range strings.Split(p, ":") {
+			if within(d, prefix) {
+				a["variant"] = "behind"
+			}
+		}
+		ev = append(ev, fact.EnvVarAt("PATH", p))
+	}
+	r.Hit("env-modules-reset-after-activation", c, a, ev...).Need("which -a python")
+})

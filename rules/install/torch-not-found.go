@@ -1,0 +1,39 @@
+package install
+
+import (
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+var _ = Checks.Add("torch-not-found", func(b *fact.Bundle, r *diag.Reporter) {
+	if len(b.Torch) > 0 || imports(b) {
+		return
+	}
+	seen := false
+	for _, e := range b.Python.Path {
+		seen = seen || e.Exists && e.Kind != fact.PathStdlib
+	}
+	c := diag.Proven
+	if !seen {
+		c = diag.Likely // not one folder of packages could be found: perhaps the path was not understood
+	}
+	a := args(b)
+	delete(a, "public_version")
+	if p := firstWith(b); p != "" {
+		a["other"] = quote(p)
+	}
+	f := r.Hit("torch-not-installed", c, a, b.Python.Exe.At)
+	if c != diag.Proven {
+		f.Need(a["python"] + " -c 'import sys, torch; print(torch.__file__)'")
+	}
+})
+
+// firstWith returns another interpreter that a variable or a launcher names and that has torch.
+func firstWith(b *fact.Bundle) string {
+	for _, o := range b.Python.Others {
+		if o.Torch.IsKnown() && !o.Missing {
+			return o.Exe
+		}
+	}
+	return ""
+}
