@@ -72,7 +72,7 @@ func (c *collector) torchIn(e fact.PathEntry) (p, form string) {
 	if len(modules) > 0 {
 		best := modules[0]
 		for _, m := range modules[1:] {
-			if rank(m) < rank(best) || rank(m) == rank(best) && m < best {
+			if suffixOrder(m) < suffixOrder(best) || suffixOrder(m) == suffixOrder(best) && m < best {
 				best = m
 			}
 		}
@@ -107,8 +107,8 @@ func isTorchModule(name string) bool {
 	return strings.HasPrefix(rest, "cpython-") && strings.HasSuffix(rest, ".so")
 }
 
-// rank orders modules as FileFinder's suffixes: extensions, source, byte code.
-func rank(name string) int {
+// suffixOrder orders modules as FileFinder's suffixes: extensions, source, byte code.
+func suffixOrder(name string) int {
 	switch {
 	case strings.HasSuffix(name, ".so"):
 		return 0
