@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/netsel"
 )
 
 // Outside a job, on a machine with Slurm's commands, limits and devices are
@@ -292,4 +293,94 @@ func gpuCount(name, value string) string {
 		return itoa(n)
 	}
 	return "1"
+}
+
+// ifaceNames lists interfaces for a message.
+func ifaceNames(ifs []fact.Iface) string {
+	var names []string
+	for _, i := range ifs {
+		names = append(names, i.Name)
+	}
+	if len(names) == 0 {
+		return "-"
+	}
+	return fact.Clip(strings.Join(names, ", "), 200)
+}
+
+// goodIface returns the interface that NCCL would choose by itself, "" when
+// other nodes could not reach it.
+func goodIface(ifs []fact.Iface) string {
+	c := netsel.SelectNCCL(ifs, "")
+	if len(c.Names) == 0 || local(ifs, c.Names[0]) {
+		return ""
+	}
+	return c.Names[0]
+}
+
+// local reports whether an interface leads nowhere but to this machine.
+func local(ifs []fact.Iface, name string) bool {
+	for _, i := range ifs {
+		if i.Name == name {
+			return i.Loop || name == "lo" || strings.HasPrefix(name, "docker") || strings.HasPrefix(name, "virbr")
+		}
+	}
+	return false
+}
+
+// hcaNames lists RDMA devices for a message.
+func hcaNames(hcas []fact.HCA) string {
+	var names []string
+	for _, h := range hcas {
+		names = append(names, h.Name)
+	}
+	return fact.Clip(strings.Join(names, ", "), 200)
+}
+
+// goodHCA returns a value of NCCL_IB_HCA that takes all active InfiniBand
+// devices, or all active RoCE ones where there is no InfiniBand; "" for none.
+func goodHCA(hcas []fact.HCA) string {
+	for _, link := range []string{"InfiniBand", "Ethernet"} {
+		var names []string
+		for _, h := range hcas {
+			for _, p := range h.Ports {
+				if p.Link == link && strings.EqualFold(p.State, "ACTIVE") {
+					names = append(names, h.Name)
+					break
+				}
+			}
+		}
+		if len(names) > 0 {
+			return "=" + strings.Join(names, ",")
+		}
+	}
+	return ""
+}
+
+func findPort(hcas []fact.HCA, name string, port int) *fact.HCAPort {
+	for i := range hcas {
+		if hcas[i].Name != name {
+			continue
+		}
+		for j := range hcas[i].Ports {
+			if hcas[i].Ports[j].Port == port {
+				return &hcas[i].Ports[j]
+			}
+		}
+	}
+	return nil
+}
+
+// gidAt returns an entry of a GID table, nil when it is empty, and the index of
+// the RoCE v2 entry with an IPv4 address, "" when there is none.
+func gidAt(p *fact.HCAPort, index int) (g *fact.GID, good string) {
+	for i := range p.GIDs {
+		e := &p.GIDs[i]
+		if e.Index == index {
+			g = e
+		}
+		if good == "" && strings.Contains(e.Type, "v2") && strings.HasPrefix(e.GID, "0000:0000:0000:0000:0000:ffff:") {
+			good = itoa(e.Index)
+		}
+	}
+	return g, good
 }
