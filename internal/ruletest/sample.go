@@ -16,7 +16,7 @@ import (
 	"github.com/ncclinic/ncclinic/rules"
 )
 
-// Sample is one sample of a rule file: facts as they stand, or a recorded tree
+// Sample is one sample of a rule file: facts as they stand, or a recorded machine
 // that the real collectors read.
 type Sample struct {
 	Rule string
@@ -25,8 +25,7 @@ type Sample struct {
 	Want Want
 
 	facts []byte
-	tree  map[string][]byte // path without leading slash
-	env   []byte
+	tree  map[string][]byte // a record as package recorded takes it: tree/…, links, env, cmd/…, os.json
 }
 
 // Want is what NAME.want.yaml (or NAME/want.yaml of a tree) expects. Cause is
@@ -61,16 +60,14 @@ func Samples(f *rules.File) ([]Sample, error) {
 			var err error
 			name, rest, tree := strings.Cut(path, "/")
 			switch {
-			case tree && strings.HasPrefix(rest, "tree/"):
+			case tree && rest == "want.yaml":
+				err = strictYAML(data, &get(kind, name).Want)
+			case tree && recordPart(rest):
 				s := get(kind, name)
 				if s.tree == nil {
 					s.tree = map[string][]byte{}
 				}
-				s.tree[strings.TrimPrefix(rest, "tree/")] = data
-			case tree && rest == "env":
-				get(kind, name).env = data
-			case tree && rest == "want.yaml":
-				err = strictYAML(data, &get(kind, name).Want)
+				s.tree[rest] = data
 			case !tree && strings.HasSuffix(name, ".facts.yaml"):
 				get(kind, strings.TrimSuffix(name, ".facts.yaml")).facts = data
 			case !tree && strings.HasSuffix(name, ".want.yaml"):
@@ -97,6 +94,15 @@ func Samples(f *rules.File) ([]Sample, error) {
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+// recordPart reports whether a file belongs to a recorded machine.
+func recordPart(name string) bool {
+	switch name {
+	case "env", "links", "os.json":
+		return true
+	}
+	return strings.HasPrefix(name, "tree/") || strings.HasPrefix(name, "cmd/")
 }
 
 // Bundle returns the facts of the sample.
