@@ -61,7 +61,10 @@ const (
 	Affinity   = "affinity"
 	RankHost   = "rank-host" // name: rank; V: host
 	Resolve    = "nodelist"
-	NVSwitch   = "peermem"
+	GlobalRank = "global-rank"   // name: rank; V: number of ranks, as Lightning announces them
+	NNodes     = "nnodes"        // how many nodes a launcher expects
+	Endpoint   = "rdzv-endpoint" // host:port
+	Silence    = "silence"       // a wrapper ended the job because it said nothing
 )
 
 // Parser keeps the state of one file.
@@ -100,54 +103,58 @@ func (p *Parser) End(*fact.Listing) {}
 var interesting = regexp.MustCompile(`^(?:torch|pytorch|libtorch|torchvision|torchaudio|torch-?geometric|pytorch-mutex|pytorch-cuda|pytorch-gpu|pytorch-cpu|cpuonly|nccl|nvidia-[a-z0-9-]+|cuda-version|cudatoolkit|cudnn|cupy[a-z0-9-]*|triton|pytorch-triton[a-z-]*|flash[-_]attn|apex|xformers|mamba[-_]ssm|causal[-_]conv1d|transformer[-_]engine[a-z0-9_-]*|deepspeed|vllm|intel-extension-for-pytorch|oneccl[a-z0-9_-]*|tensorflow|jax)$`)
 
 var (
-	freeze   = regexp.MustCompile(`^(?:\[pip3?\] )?([A-Za-z][\w.-]*)==(\d[^\s;]*)\s*$`)
-	freezeAt = regexp.MustCompile(`^([A-Za-z][\w.-]*) @ (\S+)`)
-	column   = regexp.MustCompile(`^(?:\[conda\] )?([A-Za-z][\w.-]*)\s{1,}(v?\d[\w.+!-]*)(?:\s+(\S+))?(?:\s+(\S+))?\s*$`)
-	planRow  = regexp.MustCompile(`^\s*[+-]?\s*([a-z][\w.-]*)\s+(\S+/\S+?)::([a-z][\w.-]*?)-(\d[\w.!]*)-(\S+)`)
-	linking  = regexp.MustCompile(`(?:Linking|Extracting|Downloading|Installing|Installed|extracting|linking)\s*:?\s+((?:py|lib)?torch)-(\d[\w.]*)-(\S+)`)
-	mambaRow = regexp.MustCompile(`^\s*[+-]\s+((?:py|lib)?torch|pytorch-mutex|nccl)\s+(\d[\w.]*)\s+(\S+)\s+(\S+)`)
-	torchSay = regexp.MustCompile(`(?i)\b(?:py)?torch(?:\.__version__)?(?:[ _]version)?\s*(?:is|[:=,.]+)?\s*['"]?v?(\d+\.\d+(?:\.\d+)?[a-z0-9]*(?:\+[\w.]+)?)['"]?`)
-	cudaSay  = regexp.MustCompile(`(?i)\b(?:torch\.version\.)?cuda(?:[ _]version)?\s*(?:is|[:=,])?\s*['"]?(None|\d+\.\d+)\b`)
-	replVer  = regexp.MustCompile(`^\(?['"]?(\d+\.\d+(?:\.\d+)?[a-z0-9]*(?:\+[\w.]+)?)['"]?(?:,? +['"]?(None|\d+\.\d+)['"]?)?(?:,? +(?:['"]?None['"]?,? +)?(True|False))?(?:,? +(True|False))?\)?$`)
-	smiHead  = regexp.MustCompile(`Driver Version: ([\d.]+)\s+CUDA Version: ([\d.]+|N/A|ERR!)`)
-	smiRow   = regexp.MustCompile(`^\|\s+(\d+)\s+(\S.*?)\s+(?:On|Off|N/A)\s*\|\s*([0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+)`)
-	smiUse   = regexp.MustCompile(`(\d+)MiB /\s*(\d+)MiB \|\s+\d+%\s+(\S.*?)\s*\|`)
-	smiProc  = regexp.MustCompile(`^\|\s+(\d+)\s+(?:N/A|\d+)\s+(?:N/A|\d+)\s+(\d+)\s+\S+\s+(\S.*?)\s+(\d+)MiB \|`)
-	gpuL     = regexp.MustCompile(`^GPU (\d+): ([A-Z][\w ./-]+?)(?: \(UUID: .*\))?$`)
-	gpuCSV   = regexp.MustCompile(`^((?:NVIDIA|Tesla|Quadro|GeForce|AMD)\b[^,]*), ?(\d{3}\.[\d.]+)$`)
-	driverIn = regexp.MustCompile(`(?i)\b(?:nvidia )?driver(?: version)?[:= ]+(\d{3}\.\d+(?:\.\d+)?)\b`)
-	envRow   = regexp.MustCompile(`^(?:export |declare -x |set(?:env)? )?([A-Za-z_][A-Za-z0-9_%]*)=(.*)$`)
-	envEcho  = regexp.MustCompile(`\b(CUDA_VISIBLE_DEVICES|SLURM_JOB_GPUS|NCCL_SOCKET_IFNAME|LD_LIBRARY_PATH|LD_PRELOAD|SLURM_EXPORT_ENV|MASTER_ADDR|MASTER_PORT)=(\S*)`)
-	lddRow   = regexp.MustCompile(`^\s*(lib[\w.+-]+\.so[\w.]*) => (\S+|not found)`)
-	ncclVer  = regexp.MustCompile(`NCCL version (\d+\.\d+\.\d+)(?:\+cuda([\d.]+))?`)
-	setEnv   = regexp.MustCompile(`\b(NCCL_\w+|FI_\w+) set by environment to ([^\s]+?)\.?$`)
-	bootRe   = regexp.MustCompile(`Bootstrap ?: Using (?:\[\d+\])?([\w.-]+):([0-9a-fA-F.:%]+)<`)
-	netRe    = regexp.MustCompile(`Using network (.+)$`)
-	hcaRe    = regexp.MustCompile(`NET/IB : Using (.+?); OOB`)
-	viaRe    = regexp.MustCompile(`(\d+)\[\w+\] -> (\d+)\[\w+\].* via (\S+(?: pointer)?)`)
-	initRe   = regexp.MustCompile(`\brank (\d+) n[rR]anks (\d+).*?(?:- )?Init (START|COMPLETE)`)
-	ipBr     = regexp.MustCompile(`^([a-z][\w.@-]*)\s+(UP|DOWN|UNKNOWN)\s*(.*)$`)
-	ipO      = regexp.MustCompile(`^(\d+): ([a-z][\w.@-]*)\s+inet6? (\S+)`)
-	memlock  = regexp.MustCompile(`(?i)max locked memory\s+\(k?bytes, -l\)\s+(\d+|unlimited)`)
-	dfShm    = regexp.MustCompile(`^\S+\s+(\S+)\s+\S+\s+\S+\s+\d+% /dev/shm$`)
-	tresRe   = regexp.MustCompile(`AllocTRES=(\S*)`)
-	archRe   = regexp.MustCompile(`(?:sm|compute)_\d+[a-z]?`)
-	capRe    = regexp.MustCompile(`(?i)(?:cuda )?capabilit(?:y|ies)\s*[:= ]*(?:sm_)?\(?(\d+)(?:[., ]+(\d+))?\)?`)
-	whichRe  = regexp.MustCompile(`^(/\S*/bin)/(python[\d.]*|torchrun|accelerate|deepspeed)$`)
-	pipOut   = regexp.MustCompile(`Found existing installation: (torch|nvidia-nccl-cu\d+) (\S+)`)
-	pipIn    = regexp.MustCompile(`\b(torch|nvidia-nccl-cu\d+|triton)-(\d[\w.+]*)`)
-	pipSat   = regexp.MustCompile(`Requirement already satisfied: torch(?:==\S+)? in (\S+) \(([\w.+]+)\)`)
-	xidRe    = regexp.MustCompile(`NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+)`)
-	dshbak   = regexp.MustCompile(`^(?:==|--) ?([\w.-]+) ?(?:==|--)$`)
-	pidAff   = regexp.MustCompile(`(?:cpus|affinity(?: list)?|cpu list):\s*([\d,-]+)\s*$`)
-	slurmV   = regexp.MustCompile(`^(?:\d+: )?slurm(?:-wlm)? (\d+\.\d+\.\d+)`)
-	condaEnv = regexp.MustCompile(`packages in environment at ([^:\s]+)`)
-	rankHost = regexp.MustCompile(`(?i)\bhost(?:name)?[ =:]+(\S+) (?:global_)?rank[ =:]+(\d+)\b`)
-	sacctRow = regexp.MustCompile(`^(\d+(?:_\d+)?(?:\.\S+)?)\s+.*?\b(COMPLETED|FAILED|TIMEOUT|OUT_OF_ME\S*|CANCELLED(?: by \d+)?\+?|NODE_FAIL|PREEMPTED|REQUEUED|BOOT_FAIL|DEADLINE|RUNNING|PENDING)`)
-	sacctEC  = regexp.MustCompile(`\b(\d+:\d+)\b`)
-	devNode  = regexp.MustCompile(`^[cb][rwx-]{9}\S* .* (/dev/\S+)$`)
-	fmRe     = regexp.MustCompile(`Active: (\S+)`)
-	lsn      = regexp.MustCompile(`^LISTEN\s+\d+\s+\d+\s+\S*:(\d+)\s`)
+	freeze    = regexp.MustCompile(`^(?:\[pip3?\] )?([A-Za-z][\w.-]*)==(\d[^\s;]*)\s*$`)
+	freezeAt  = regexp.MustCompile(`^([A-Za-z][\w.-]*) @ (\S+)`)
+	column    = regexp.MustCompile(`^(?:\[conda\] )?([A-Za-z][\w.-]*)\s{1,}(v?\d[\w.+!-]*)(?:\s+(\S+))?(?:\s+(\S+))?\s*$`)
+	planRow   = regexp.MustCompile(`^\s*[+-]?\s*([a-z][\w.-]*)\s+(\S+/\S+?)::([a-z][\w.-]*?)-(\d[\w.!]*)-(\S+)`)
+	linking   = regexp.MustCompile(`(?:Linking|Extracting|Downloading|Installing|Installed|extracting|linking)\s*:?\s+((?:py|lib)?torch)-(\d[\w.]*)-(\S+)`)
+	mambaRow  = regexp.MustCompile(`^\s*[+-]\s+((?:py|lib)?torch|pytorch-mutex|nccl)\s+(\d[\w.]*)\s+(\S+)\s+(\S+)`)
+	torchSay  = regexp.MustCompile(`(?i)\b(?:py)?torch(?:\.__version__)?(?:[ _]version)?\s*(?:is|[:=,.]+)?\s*['"]?v?(\d+\.\d+(?:\.\d+)?[a-z0-9]*(?:\+[\w.]+)?)['"]?`)
+	cudaSay   = regexp.MustCompile(`(?i)\b(?:torch\.version\.)?cuda(?:[ _]version)?\s*(?:is|[:=,])?\s*['"]?(None|\d+\.\d+)\b`)
+	replVer   = regexp.MustCompile(`^\(?['"]?(\d+\.\d+(?:\.\d+)?[a-z0-9]*(?:\+[\w.]+)?)['"]?(?:,? +['"]?(None|\d+\.\d+)['"]?)?(?:,? +(?:['"]?None['"]?,? +)?(True|False))?(?:,? +(True|False))?\)?$`)
+	smiHead   = regexp.MustCompile(`Driver Version: ([\d.]+)\s+CUDA Version: ([\d.]+|N/A|ERR!)`)
+	smiRow    = regexp.MustCompile(`^\|\s+(\d+)\s+(\S.*?)\s+(?:On|Off|N/A)\s*\|\s*([0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+)`)
+	smiUse    = regexp.MustCompile(`(\d+)MiB /\s*(\d+)MiB \|\s+\d+%\s+(\S.*?)\s*\|`)
+	smiProc   = regexp.MustCompile(`^\|\s+(\d+)\s+(?:N/A|\d+)\s+(?:N/A|\d+)\s+(\d+)\s+\S+\s+(\S.*?)\s+(\d+)MiB \|`)
+	gpuL      = regexp.MustCompile(`^GPU (\d+): ([A-Z][\w ./-]+?)(?: \(UUID: .*\))?$`)
+	gpuCSV    = regexp.MustCompile(`^((?:NVIDIA|Tesla|Quadro|GeForce|AMD)\b[^,]*), ?(\d{3}\.[\d.]+)$`)
+	driverIn  = regexp.MustCompile(`(?i)\b(?:nvidia )?driver(?: version)?[:= ]+(\d{3}\.\d+(?:\.\d+)?)\b`)
+	envRow    = regexp.MustCompile(`^(?:export |declare -x |set(?:env)? )?([A-Za-z_][A-Za-z0-9_%]*)=(.*)$`)
+	envEcho   = regexp.MustCompile(`\b(CUDA_VISIBLE_DEVICES|SLURM_JOB_GPUS|NCCL_SOCKET_IFNAME|LD_LIBRARY_PATH|LD_PRELOAD|SLURM_EXPORT_ENV|MASTER_ADDR|MASTER_PORT)=(\S*)`)
+	lddRow    = regexp.MustCompile(`^\s*(lib[\w.+-]+\.so[\w.]*) => (\S+|not found)`)
+	ncclVer   = regexp.MustCompile(`NCCL version (\d+\.\d+\.\d+)(?:\+cuda([\d.]+))?`)
+	setEnv    = regexp.MustCompile(`\b(NCCL_\w+|FI_\w+) set by environment to ([^\s]+?)\.?$`)
+	bootRe    = regexp.MustCompile(`Bootstrap ?: Using (?:\[\d+\])?([\w.-]+):([0-9a-fA-F.:%]+)<`)
+	netRe     = regexp.MustCompile(`Using network (.+)$`)
+	hcaRe     = regexp.MustCompile(`NET/IB : Using (.+?); OOB`)
+	viaRe     = regexp.MustCompile(`(\d+)\[\w+\] -> (\d+)\[\w+\].* via (\S+(?: pointer)?)`)
+	initRe    = regexp.MustCompile(`\brank (\d+) n[rR]anks (\d+).*?(?:- )?Init (START|COMPLETE)`)
+	ipBr      = regexp.MustCompile(`^([a-z][\w.@-]*)\s+(UP|DOWN|UNKNOWN)\s*(.*)$`)
+	ipO       = regexp.MustCompile(`^(\d+): ([a-z][\w.@-]*)\s+inet6? (\S+)`)
+	memlock   = regexp.MustCompile(`(?i)max locked memory\s+\(k?bytes, -l\)\s+(\d+|unlimited)`)
+	dfShm     = regexp.MustCompile(`^\S+\s+(\S+)\s+\S+\s+\S+\s+\d+% /dev/shm$`)
+	tresRe    = regexp.MustCompile(`AllocTRES=(\S*)`)
+	archRe    = regexp.MustCompile(`(?:sm|compute)_\d+[a-z]?`)
+	capRe     = regexp.MustCompile(`(?i)(?:cuda )?capabilit(?:y|ies)\s*[:= ]*(?:sm_)?\(?(\d+)(?:[., ]+(\d+))?\)?`)
+	whichRe   = regexp.MustCompile(`^(/\S*/bin)/(python[\d.]*|torchrun|accelerate|deepspeed)$`)
+	pipOut    = regexp.MustCompile(`Found existing installation: (torch|nvidia-nccl-cu\d+) (\S+)`)
+	pipIn     = regexp.MustCompile(`\b(torch|nvidia-nccl-cu\d+|triton)-(\d[\w.+]*)`)
+	pipSat    = regexp.MustCompile(`Requirement already satisfied: torch(?:==\S+)? in (\S+) \(([\w.+]+)\)`)
+	xidRe     = regexp.MustCompile(`NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+)`)
+	dshbak    = regexp.MustCompile(`^(?:==|--) ?([\w.-]+) ?(?:==|--)$`)
+	pidAff    = regexp.MustCompile(`(?:cpus|affinity(?: list)?|cpu list):\s*([\d,-]+)\s*$`)
+	slurmV    = regexp.MustCompile(`^(?:\d+: )?slurm(?:-wlm)? (\d+\.\d+\.\d+)`)
+	condaEnv  = regexp.MustCompile(`packages in environment at ([^:\s]+)`)
+	lightRank = regexp.MustCompile(`(?i)GLOBAL_RANK: (\d+), MEMBER: \d+/(\d+)`)
+	nnodesRe  = regexp.MustCompile(`(?:--nnodes[ =]|min_nodes\s*: |num_nodes[ =:]+|nnodes[ =]+)(\d+)`)
+	endpoint  = regexp.MustCompile(`rdzv[_-]endpoint\s*[:= ]\s*([\w.\-:\[\]]+)`)
+	silentRe  = regexp.MustCompile(`(?i)no output for \d+|(?:sending|send) SIG(?:TERM|KILL)|watchdog: no progress`)
+	rankHost  = regexp.MustCompile(`(?i)\bhost(?:name)?[ =:]+(\S+) (?:global_)?rank[ =:]+(\d+)\b`)
+	sacctRow  = regexp.MustCompile(`^(\d+(?:_\d+)?(?:\.\S+)?)\s+.*?\b(COMPLETED|FAILED|TIMEOUT|OUT_OF_ME\S*|CANCELLED(?: by \d+)?\+?|NODE_FAIL|PREEMPTED|REQUEUED|BOOT_FAIL|DEADLINE|RUNNING|PENDING)`)
+	sacctEC   = regexp.MustCompile(`\b(\d+:\d+)\b`)
+	devNode   = regexp.MustCompile(`^[cb][rwx-]{9}\S* .* (/dev/\S+)$`)
+	fmRe      = regexp.MustCompile(`Active: (\S+)`)
+	lsn       = regexp.MustCompile(`^LISTEN\s+\d+\s+\d+\s+\S*:(\d+)\s`)
 )
 
 // Feed reads one line: text is cleaned, msg is without prefixes.
@@ -443,6 +450,26 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 	if has("host ") || has("host=") || has("hostname") || has("Host") {
 		if m := rankHost.FindStringSubmatch(msg); m != nil {
 			add(RankHost, m[2], m[1], "")
+		}
+	}
+	if has("GLOBAL_RANK") {
+		if m := lightRank.FindStringSubmatch(msg); m != nil {
+			add(GlobalRank, m[1], m[2], "")
+		}
+	}
+	if has("nodes") {
+		if m := nnodesRe.FindStringSubmatch(msg); m != nil {
+			add(NNodes, "", m[1], "")
+		}
+	}
+	if has("endpoint") {
+		if m := endpoint.FindStringSubmatch(msg); m != nil {
+			add(Endpoint, "", m[1], "")
+		}
+	}
+	if has("no output") || has("No output") || has("SIGTERM") {
+		if silentRe.MatchString(msg) && !has("closing signal") && !has("death signal") {
+			add(Silence, "", msg, "")
 		}
 	}
 	if len(msg) < 300 {

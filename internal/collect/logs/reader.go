@@ -22,7 +22,8 @@ type Signature struct {
 	Sig      string // S001
 	Role     string // cause, consequence, either, context, noise
 	Literals []string
-	Regex    []*regexp.Regexp // when there are any, one must match; named groups become arguments
+	Regex    []*regexp.Regexp // named groups become arguments
+	Strict   bool             // one of Regex must match
 }
 
 // Options of Collect.
@@ -360,7 +361,7 @@ func (r *reader) hit(lit int, msg string, pl fact.Place, exc int) {
 					break
 				}
 			}
-			if !ok {
+			if !ok && s.Strict {
 				continue
 			}
 		}

@@ -1,0 +1,349 @@
+package explain
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+// Explain judges what was read. The order in which causes are preferred:
+//
+//  1. A cause that another one explains is folded under it, whatever came first.
+//  2. What says what broke (an exception, a CUDA error, a shell error, the OOM
+//     killer) comes before what may be an echo (sockets, stores, RDMA), and that
+//     before what is left when nothing says more (a hang).
+//  3. Within these, the first failure wins: by time where stamps tell, else by
+//     position in one file, else by the stage of a job's life in which it bites.
+//
+// Without a candidate the verdict is unknown when something failed, and ok
+// when nothing did or everything was survived.
+func Explain(l *fact.Logs, set *diag.Set, o Options) diag.Report {
+	v := newView(l, set, o)
+	v.decideSlurm()
+	v.decideEnv()
+	v.decideBuild()
+	v.decideTorchPackage()
+	v.decideLibraries()
+	v.decideDriver()
+	v.decideHardware()
+	v.decideArch()
+	v.decideMemory()
+	v.decideIndex()
+	v.decideNoGPU()
+	v.decideRendezvous()
+	v.decideNet()
+	v.decideRun()
+	v.general()
+	return v.report()
+}
+
+// general turns signatures that prove one cause, and that no decider judges,
+// into candidates.
+func (v *view) general() {
+	if v.opt.Rules == nil {
+		return
+	}
+	var rules []string
+	for r := range v.byRule {
+		rules = append(rules, r)
+	}
+	sort.Strings(rules)
+	for _, r := range rules {
+		es := v.byRule[r]
+		info, ok := v.opt.Rules(r)
+		if !ok || v.used[r] || v.used[info.Sig] || info.Role == "noise" || info.Role == "context" || info.Role == "consequence" {
+			continue
+		}
+		v.sortEvents(es)
+		if len(info.Proves) > 0 {
+			cert := diag.Proven
+			if info.Certainty == "low" || info.Role == "either" {
+				cert = diag.Likely
+			}
+			v.add(cand{id: info.Proves[0], cert: cert, over: []string{"run-exception"}}, cap4(es)...)
+			continue
+		}
+		if info.Role == "cause" {
+			if len(info.Suggests) == 1 {
+				v.add(cand{id: info.Suggests[0], cert: diag.Possible, tier: 1, over: []string{"run-exception"}}, cap4(es)...)
+				continue
+			}
+			v.unsure = append(v.unsure, es...)
+			continue
+		}
+		v.unsure = append(v.unsure, es...)
+	}
+}
+
+// report orders the candidates and names the cause.
+func (v *view) report() diag.Report {
+	cs := v.cands
+	healthy := v.endedWell()
+	if healthy {
+		var keep []cand
+		for _, c := range cs {
+			if c.forced {
+				keep = append(keep, c)
+			}
+		}
+		cs = keep
+	}
+	folded := make([]string, len(cs))
+	for i := range cs {
+		over := append([]string(nil), cs[i].over...)
+		if r := v.set.ByID(cs[i].id); r != nil {
+			over = append(over, r.Explains...)
+		}
+		for _, id := range over {
+			for j := range cs {
+				if j != i && cs[j].id == id && cs[j].id != cs[i].id && folded[j] == "" && folded[i] != id && !explainsBack(cs, folded, i, j) && !later(cs[i], cs[j]) {
+					folded[j] = cs[i].id
+				}
+			}
+		}
+	}
+	order := make([]int, len(cs))
+	for i := range order {
+		order[i] = i
+	}
+	sort.SliceStable(order, func(a, b int) bool {
+		i, j := order[a], order[b]
+		if (folded[i] == "") != (folded[j] == "") {
+			return folded[i] == ""
+		}
+		return v.prefer(cs[i], cs[j])
+	})
+	rep := diag.Report{Schema: diag.ReportSchema, Rules: v.set.Version, Subject: fact.Subject{Kind: "files", Name: v.subject()}, Problems: v.l.Problems, Verdict: diag.OK}
+	at := map[string]int{}
+	for n, i := range order {
+		c := cs[i]
+		f := v.set.Finding(c.rule, c.id, c.cert, c.args, c.ev...)
+		f.Where, f.Needs = v.cleanWhere(c.where), c.needs
+		switch {
+		case folded[i] != "":
+			f.Role = diag.Symptom
+		case n > 0:
+			f.Role = diag.Contributing
+		}
+		if k, ok := at[f.ID]; ok {
+			same := &rep.Findings[k]
+			same.Evidence = append(same.Evidence, f.Evidence...)
+			same.Where = append(same.Where, f.Where...)
+			same.Count++
+			continue
+		}
+		at[f.ID] = len(rep.Findings)
+		rep.Findings = append(rep.Findings, f)
+		if n == 0 && folded[i] == "" {
+			id := c.id
+			rep.Cause = &id
+			rep.Verdict = diag.Broken
+			if f.Severity == diag.Warning {
+				rep.Verdict = diag.Warned
+			}
+		}
+	}
+	if rep.Cause != nil {
+		top := &rep.Findings[0]
+		for j := range cs {
+			if folded[j] == top.ID && cs[j].id != top.ID && !has(top.Explains, cs[j].id) {
+				top.Explains = append(top.Explains, cs[j].id)
+			}
+		}
+		v.consequences(&rep)
+	} else if !healthy && v.failed() {
+		rep.Verdict = diag.Unknown
+		rep.Findings = append(rep.Findings, v.undecided())
+	}
+	for i := range rep.Findings {
+		f := &rep.Findings[i]
+		if len(f.Evidence) > v.opt.MaxEvidence {
+			f.Evidence = f.Evidence[:v.opt.MaxEvidence]
+		}
+	}
+	return rep.Normal()
+}
+
+func explainsBack(cs []cand, folded []string, i, j int) bool { return folded[i] == cs[j].id }
+
+// later reports that a came clearly after b, so that it cannot explain it. Only
+// for causes of a running job: what is wrong from the start has no time.
+func later(a, b cand) bool {
+	if a.tier > 0 || a.at.TK == 0 || a.at.TK != b.at.TK || a.at.TK == fact.TimeRelative {
+		return false
+	}
+	return a.id == "run-exception" && a.at.Time-b.at.Time > 60000
+}
+
+func has(s []string, x string) bool {
+	for _, y := range s {
+		if y == x {
+			return true
+		}
+	}
+	return false
+}
+
+// prefer orders two candidates of which neither explains the other.
+func (v *view) prefer(a, b cand) bool {
+	if a.tier != b.tier {
+		return a.tier < b.tier
+	}
+	if before(a.at, b.at) != before(b.at, a.at) {
+		return before(a.at, b.at)
+	}
+	if sa, sb := v.stage(a.id), v.stage(b.id); sa != sb {
+		return sa < sb
+	}
+	return certRank(a.cert) < certRank(b.cert)
+}
+
+func certRank(c diag.Certainty) int {
+	switch c {
+	case diag.Proven:
+		return 0
+	case diag.Likely:
+		return 1
+	}
+	return 2
+}
+
+func (v *view) stage(id string) int {
+	if r := v.set.ByID(id); r != nil && r.Stage > 0 {
+		return r.Stage
+	}
+	return 95
+}
+
+// endedWell reports that nothing is left to repair: every file that failed
+// somewhere says further down that it succeeded, or sacct says so.
+func (v *view) endedWell() bool {
+	if v.sacctDone() {
+		return true
+	}
+	last := map[int]int{}
+	for _, s := range v.facts("success") {
+		last[s.File] = max(last[s.File], s.Line)
+	}
+	if len(last) == 0 || v.dead {
+		return false
+	}
+	for _, c := range v.cands {
+		for _, e := range c.ev {
+			for i, f := range v.l.Files {
+				if f.Path == e.Path && f.Kind == fact.KindLog && last[i] < e.Line {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// failed reports that something failed that no candidate explains.
+func (v *view) failed() bool {
+	return v.dead || len(v.needs) > 0
+}
+
+// undecided is the finding of an unknown verdict: what was seen, and what would decide.
+func (v *view) undecided() diag.Finding {
+	f := diag.Finding{ID: "unknown", Role: diag.Context, Severity: diag.Error, Certainty: diag.Possible, Args: diag.Args{}, Count: 1, Needs: v.needs}
+	v.sortEvents(v.unsure)
+	for _, e := range v.unsure {
+		if len(f.Evidence) < v.opt.MaxEvidence {
+			f.Evidence = append(f.Evidence, v.evidence(e.Place, e.Text))
+			f.Where = append(f.Where, v.where(e.Place))
+		}
+	}
+	if len(f.Evidence) == 0 {
+		for _, x := range v.l.Exits {
+			if len(f.Evidence) < v.opt.MaxEvidence {
+				f.Evidence = append(f.Evidence, v.evidence(x.Place, exitText(x)))
+				f.Where = append(f.Where, v.where(x.Place))
+			}
+		}
+	}
+	if len(f.Needs) == 0 {
+		f.Needs = []string{"the standard error of every rank; sacct -j JOBID -o JobID,State,ExitCode,MaxRSS"}
+	}
+	return f
+}
+
+// consequences folds what follows from the cause: one finding per signature, counted over ranks.
+func (v *view) consequences(rep *diag.Report) {
+	if v.opt.Rules == nil {
+		return
+	}
+	type fold struct {
+		first *fact.Event
+		n     int
+		ranks map[int]bool
+	}
+	folds := map[string]*fold{}
+	for _, e := range v.l.Events {
+		if e.Role != "consequence" || e.Quoted {
+			continue
+		}
+		f := folds[e.Rule]
+		if f == nil {
+			ev := e
+			f = &fold{first: &ev, ranks: map[int]bool{}}
+			folds[e.Rule] = f
+		}
+		f.n += e.Count
+		if r := v.rankOf(e.Place); r >= 0 {
+			f.ranks[r] = true
+		}
+	}
+	var rules []string
+	for r := range folds {
+		rules = append(rules, r)
+	}
+	sort.Slice(rules, func(i, j int) bool {
+		a, b := folds[rules[i]], folds[rules[j]]
+		if a.n != b.n {
+			return a.n > b.n
+		}
+		return rules[i] < rules[j]
+	})
+	for i, r := range rules {
+		if i == 8 {
+			break
+		}
+		f := folds[r]
+		x := diag.Finding{ID: r, Rule: r, Role: diag.Symptom, Severity: diag.Note, Certainty: diag.Proven, Args: merge(diag.Args{"ranks": itoa(len(f.ranks))}, f.first.Args), Count: f.n,
+			Evidence: []fact.Evidence{v.evidence(f.first.Place, f.first.Text)}, Where: []diag.Where{v.where(f.first.Place)}}
+		rep.Findings = append(rep.Findings, x)
+		rep.Findings[0].Explains = append(rep.Findings[0].Explains, r)
+	}
+}
+
+func (v *view) cleanWhere(ws []diag.Where) []diag.Where {
+	var out []diag.Where
+	for _, w := range ws {
+		dup := false
+		for _, o := range out {
+			if o.File == w.File && o.Line == w.Line && o.Node == w.Node && (o.Rank == nil) == (w.Rank == nil) && (o.Rank == nil || *o.Rank == *w.Rank) {
+				dup = true
+			}
+		}
+		if !dup && len(out) < 8 {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func (v *view) subject() string {
+	var names []string
+	for _, f := range v.l.Files {
+		names = append(names, f.Path[strings.LastIndexByte(f.Path, '/')+1:])
+		if len(names) == 4 && len(v.l.Files) > 4 {
+			names = append(names, "…")
+			break
+		}
+	}
+	return strings.Join(names, ", ")
+}

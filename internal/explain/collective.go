@@ -1,0 +1,247 @@
+package explain
+
+import (
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+func cancelTime(text string) (int64, bool) {
+	m := jobEnd.FindStringSubmatch(text)
+	if m == nil {
+		return 0, false
+	}
+	t, err := time.Parse("2006-01-02T15:04:05", m[1])
+	if err != nil {
+		return 0, false
+	}
+	return t.UnixMilli(), true
+}
+
+// collectives compares over ranks what their watchdogs say.
+func (v *view) collectives() {
+	if es := v.ev("S049", "S050", "S136"); len(es) > 0 {
+		v.add(cand{id: "run-ranks-diverged", cert: diag.Proven, tier: 1, over: []string{"run-exception", "run-collective-hang"}}, cap4(es)...)
+		return
+	}
+	stuck := v.ev("S036", "S037")
+	marks := v.ev("S021", "S022")
+	v.used["S023"], v.used["S024"], v.used["S025"], v.used["S026"], v.used["S038"], v.used["S039"], v.used["S043"] = true, true, true, true, true, true, true
+	ws := v.l.Works
+	if len(ws) == 0 {
+		if len(stuck) > 0 {
+			c := v.add(cand{id: "run-collective-hang", cert: diag.Likely, tier: 2}, cap4(stuck)...)
+			c.needs = append(c.needs, hangNeeds)
+		} else if len(marks) > 0 {
+			c := v.add(cand{id: "run-collective-hang", cert: diag.Possible, tier: 2}, cap4(marks)...)
+			c.needs = append(c.needs, hangNeeds)
+		}
+		return
+	}
+	evOf := func(list []fact.Work, n int) []fact.Evidence {
+		var out []fact.Evidence
+		for _, w := range list {
+			if len(out) < n {
+				out = append(out, v.evidence(w.Place, workText(w)))
+			}
+		}
+		return out
+	}
+	where := func(list []fact.Work, n int) []diag.Where {
+		var out []diag.Where
+		for _, w := range list {
+			if len(out) < n {
+				out = append(out, v.where(w.Place))
+			}
+		}
+		return out
+	}
+	sort.SliceStable(ws, func(i, j int) bool { return ws[i].Rank < ws[j].Rank })
+	// one line per rank: the first collective that it waits for
+	byRank := map[int]fact.Work{}
+	var rows []fact.Work
+	for _, w := range ws {
+		o, ok := byRank[w.Rank]
+		if !ok || w.Rank < 0 {
+			byRank[w.Rank] = w
+			rows = append(rows, w)
+			continue
+		}
+		if o.Seq < 0 || w.Seq >= 0 && w.Seq < o.Seq {
+			byRank[w.Rank] = w
+			for i := range rows {
+				if rows[i].Rank == w.Rank {
+					rows[i] = w
+				}
+			}
+		}
+	}
+	for _, w := range rows {
+		if w.TimeoutMS > 0 && w.RanMS > 3*w.TimeoutMS && w.RanMS-w.TimeoutMS > 600000 {
+			c := cand{id: "run-process-suspended", cert: diag.Likely, tier: 1, at: w.Place, over: []string{"run-collective-hang", "run-ranks-diverged"},
+				args: diag.Args{"ran_ms": strconv.FormatInt(w.RanMS, 10), "timeout_ms": strconv.FormatInt(w.TimeoutMS, 10)}}
+			c.ev, c.where = evOf(rows, 4), where(rows, 4)
+			c.needs = append(c.needs, "journalctl and dmesg of the nodes around that time (suspend, stalls, clock jumps); scontrol show job")
+			v.add(c)
+			return
+		}
+	}
+	if diff, why := differ(rows); diff {
+		c := cand{id: "run-ranks-diverged", cert: diag.Proven, tier: 1, at: rows[0].Place, over: []string{"run-collective-hang"}, args: diag.Args{"variant": why}}
+		c.ev, c.where = evOf(rows, 4), where(rows, 4)
+		v.add(c)
+		return
+	}
+	if c, ok := v.slowRank(rows); ok {
+		c.ev = append(evOf(rows, 2), c.ev...)
+		c.at = rows[0].Place
+		v.add(c)
+		return
+	}
+	c := cand{id: "run-collective-hang", cert: diag.Likely, tier: 2, at: rows[0].Place, args: diag.Args{"op": rows[0].Op, "seq": strconv.FormatInt(rows[0].Seq, 10)}}
+	c.ev, c.where = evOf(rows, 3), where(rows, 3)
+	if r, ok := v.missingWorkRank(); ok && len(byRank) > 1 {
+		rr := r
+		c.where = append([]diag.Where{{Rank: &rr}}, c.where...)
+		c.args["rank"] = itoa(r)
+		c.needs = append(c.needs, "the log of rank "+itoa(r)+": it has no timeout of its own")
+	}
+	c.needs = append(c.needs, hangNeeds)
+	v.add(c)
+}
+
+func workText(w fact.Work) string {
+	var b strings.Builder
+	b.WriteString("Watchdog caught collective operation timeout: WorkNCCL(")
+	if w.Seq >= 0 {
+		b.WriteString("SeqNum=" + strconv.FormatInt(w.Seq, 10) + ", ")
+	}
+	b.WriteString("OpType=" + w.Op)
+	if w.NumelIn >= 0 {
+		b.WriteString(", NumelIn=" + strconv.FormatInt(w.NumelIn, 10) + ", NumelOut=" + strconv.FormatInt(w.NumelOut, 10))
+	}
+	b.WriteString(", Timeout(ms)=" + strconv.FormatInt(w.TimeoutMS, 10) + ") ran for " + strconv.FormatInt(w.RanMS, 10) + " milliseconds")
+	return b.String()
+}
+
+// differ reports that ranks of one process group wait in different collectives.
+// Last enqueued numbers differ in every healthy run and prove nothing.
+func differ(rows []fact.Work) (bool, string) {
+	groups := map[string][]fact.Work{}
+	for _, w := range rows {
+		groups[w.PG] = append(groups[w.PG], w)
+	}
+	for _, g := range groups {
+		bySeq := map[int64]fact.Work{}
+		for _, w := range g {
+			if w.Seq < 0 {
+				continue
+			}
+			o, ok := bySeq[w.Seq]
+			if ok && o.Op != w.Op {
+				return true, "op"
+			}
+			// scatters and gathers are uneven by design; reductions and broadcasts are not
+			if ok && o.NumelIn >= 0 && w.NumelIn >= 0 && o.NumelIn != w.NumelIn && evenOp(w.Op) {
+				return true, "size"
+			}
+			if !ok {
+				bySeq[w.Seq] = w
+			}
+		}
+		if len(bySeq) > 1 {
+			// ranks wait in different operations: the ones behind hold the others up
+			var seqs []int64
+			for s := range bySeq {
+				seqs = append(seqs, s)
+			}
+			sort.Slice(seqs, func(i, j int) bool { return seqs[i] < seqs[j] })
+			a, b := bySeq[seqs[0]], bySeq[seqs[len(seqs)-1]]
+			if a.Op != b.Op || a.NumelIn != b.NumelIn {
+				return true, "sequence"
+			}
+		}
+		// old torch gives no numbers: different operations in flight say the same
+		if len(bySeq) == 0 && len(g) > 1 {
+			for _, w := range g {
+				if w.Op != g[0].Op {
+					return true, "op"
+				}
+			}
+		}
+	}
+	return false, ""
+}
+
+func evenOp(op string) bool {
+	switch strings.TrimPrefix(op, "_") {
+	case "ALLREDUCE", "BROADCAST", "REDUCE", "ALLREDUCE_COALESCED", "BROADCAST_OOP", "REDUCE_OOP", "BARRIER":
+		return true
+	}
+	return false
+}
+
+// slowRank reports a rank that has no timeout and that worked alone: it prints
+// progress around the time when the others gave up, and they wait in a barrier.
+func (v *view) slowRank(rows []fact.Work) (cand, bool) {
+	have := map[int]bool{}
+	barrier := true
+	first := rows[0]
+	for _, w := range rows {
+		have[w.Rank] = true
+		if !(w.NumelIn == 1 || w.NumelIn < 0 || w.Op == "BARRIER") {
+			barrier = false
+		}
+		if before(w.Place, first.Place) {
+			first = w
+		}
+	}
+	if !barrier {
+		return cand{}, false
+	}
+	slow, ok := -1, false
+	if r, one := v.missingWorkRank(); one {
+		slow, ok = r, true
+	} else if !have[0] && len(have) > 0 {
+		slow, ok = 0, true
+	}
+	if !ok {
+		return cand{}, false
+	}
+	for _, s := range v.l.Streams {
+		// its own progress, or unlabelled progress that can only be its
+		if s.Rank != slow && s.Rank >= 0 || s.Lines < 3 || have[s.Rank] && s.Rank >= 0 {
+			continue
+		}
+		if s.Last.File == first.File && s.Last.Line < first.Line-200 || s.Last.TK != 0 && s.Last.TK == first.TK && first.Time-s.Last.Time > 10*60*1000 && s.Last.Line < first.Line {
+			continue
+		}
+		if !aloneWork(s.Text) {
+			continue
+		}
+		c := cand{id: "run-rank-slow", cert: diag.Likely, tier: 1, over: []string{"run-collective-hang", "job-cancelled", "run-exception"}, args: diag.Args{"rank": itoa(slow)}}
+		c.ev = append(c.ev, v.evidence(s.Last, s.Text))
+		w := v.where(s.Last)
+		r := slow
+		w.Rank = &r
+		c.where = append(c.where, w)
+		return c, true
+	}
+	return cand{}, false
+}
+
+// aloneWork reports whether a progress line is of preparation rather than of
+// training, which no rank does alone.
+func aloneWork(t string) bool {
+	l := strings.ToLower(t)
+	for _, w := range []string{"token", "map", "prepar", "extract", "saving", "save", "writing", "upload", "download", "generat", "split", "cache", "caching", "index", "build", "load", "copy", "filter", "preprocess", "convert", "evaluat", "valid", "test", "pack", "stag", "shard", "decod", "merg", "examples"} {
+		if strings.Contains(l, w) {
+			return true
+		}
+	}
+	return false
+}

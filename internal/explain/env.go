@@ -1,0 +1,333 @@
+package explain
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/collect/listing"
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+var (
+	activateRe = regexp.MustCompile(`(?:^|[;&|]\s*)(?:source|\.)\s+\S*activate\b|(?:^|[;&|]\s*)(?:conda|mamba|micromamba|pyenv|source)\s+activate\b|/bin/activate\b`)
+	moduleRe   = regexp.MustCompile(`(?:^|[;&|]\s*)(?:module\s+(?:load|add|swap)|ml\s+)`)
+	venvPath   = regexp.MustCompile(`(?:source|\.)\s+(\S+)/bin/activate`)
+	noModule   = regexp.MustCompile(`No module named ['"]?([\w.]+)['"]?`)
+	notFound   = regexp.MustCompile(`\b(torchrun|accelerate|deepspeed|python3?): (?:command )?not found`)
+	execveRe   = regexp.MustCompile(`execve(?:\(\))?: (\S+): (.+)`)
+)
+
+// otherPython returns a sign that the job ran another interpreter than the one
+// that was activated: the launcher's "of binary:" outside of the environment.
+func (v *view) otherPython() *fact.Said {
+	want := ""
+	for _, s := range v.scripts {
+		for _, c := range s.cmds {
+			if m := venvPath.FindStringSubmatch(c.text); m != nil {
+				want = m[1]
+			}
+		}
+	}
+	which := v.facts(listing.Which)
+	for _, x := range v.l.Exits {
+		if x.Binary == "" || !strings.HasPrefix(x.Binary, "/") {
+			continue
+		}
+		p := prefixOf(x.Binary)
+		said := fact.Said{Place: x.Place, Kind: "binary", V: x.Binary, Text: "of binary: " + x.Binary}
+		for _, w := range which {
+			if strings.HasPrefix(w.Name, "python") && prefixOf(w.V) != p {
+				return &said
+			}
+		}
+		if want != "" && len(which) == 0 && !strings.Contains(want, "$") && strings.HasPrefix(want, "/") && want != p {
+			return &said
+		}
+	}
+	return nil
+}
+
+// prefixOf cuts /bin/python3.11 off.
+func prefixOf(exe string) string {
+	if i := strings.LastIndex(exe, "/bin/"); i > 0 {
+		return exe[:i]
+	}
+	return exe
+}
+
+// decideEnv judges what went wrong before Python could start, and imports that fail.
+func (v *view) decideEnv() {
+	conda := v.ev("S336", "S337")
+	condaNone := v.ev("S338")
+	noActivate := v.ev("S339", "S340", "log-conda-command-not-found")
+	module := v.ev("S342", "S343", "S344", "S341")
+	dash := v.ev("S345", "S346", "log-sh-double-bracket-not-found", "log-shell-bracket-not-found")
+	_ = condaNone
+	torchGone := v.missingTorch()
+	any := v.missingModule()
+	outside := v.queuedOutside()
+	if len(dash) > 0 {
+		c := v.add(cand{id: "slurm-script-shell", cert: diag.Proven, over: []string{"torch-not-installed", "env-not-activated", "run-exception", "env-module-failed"}}, cap4(dash)...)
+		for _, s := range v.batch() {
+			c.ev = append(c.ev, v.scriptEv(s, 1, s.shell))
+		}
+	}
+	if outside != nil {
+		c := v.add(cand{id: "slurm-not-submitted", cert: diag.Proven, over: []string{"env-module-failed", "env-conda-not-initialised", "env-not-activated", "torch-not-installed", "env-not-exported", "run-exception"}}, outside)
+		for _, s := range v.batch() {
+			if len(s.opts) > 0 {
+				c.ev = append(c.ev, v.scriptEv(s, s.opts[0].line, s.opts[0].text))
+				break
+			}
+		}
+	}
+	over := []string{"torch-not-installed", "env-not-activated", "run-exception", "env-conda-not-initialised"}
+	var firstShell *fact.Event
+	if len(module) > 0 && (v.dead || len(torchGone) > 0) {
+		firstShell = module[0]
+		v.add(cand{id: "env-module-failed", cert: diag.Proven, over: over}, cap4(module)...)
+	}
+	if len(conda) > 0 && (firstShell == nil || before(conda[0].Place, firstShell.Place)) && (v.dead || len(torchGone) > 0 || len(any) > 0) {
+		firstShell = conda[0]
+		v.add(cand{id: "env-conda-not-initialised", cert: diag.Proven, over: []string{"torch-not-installed", "env-not-activated", "run-exception"}}, cap4(conda)...)
+	}
+	if firstShell == nil && len(condaNone)+len(noActivate) > 0 {
+		es := append(append([]*fact.Event{}, condaNone...), noActivate...)
+		firstShell = es[0]
+		v.add(cand{id: "env-not-activated", cert: diag.Proven, over: []string{"torch-not-installed", "run-exception"}}, cap4(es)...)
+	}
+	if firstShell != nil || len(dash) > 0 || outside != nil {
+		v.execve(true)
+		return
+	}
+	if v.execve(false) {
+		return
+	}
+	if es := v.notFoundProgram(); len(es) > 0 {
+		c := v.add(cand{id: "env-not-activated", cert: diag.Proven, over: []string{"torch-not-installed"}}, cap4(es)...)
+		v.noActivation(c)
+		v.said(c, first(v.facts(listing.Which), 2)...)
+		return
+	}
+	if o := v.otherPython(); o != nil && (len(any) > 0 || len(torchGone) > 0) {
+		x := any
+		if len(x) == 0 {
+			x = torchGone
+		}
+		c := v.addExc(cand{id: "env-not-activated", cert: diag.Proven, over: []string{"run-exception", "torch-not-installed"}}, x[0])
+		v.said(c, *o)
+		v.said(c, first(v.facts(listing.Which), 2)...)
+		c.args = mergeArgs(c.args, diag.Args{"python": o.V})
+		return
+	}
+	if len(torchGone) == 0 && !v.has("S349") {
+		return
+	}
+	v.used["S349"] = true
+	sys := v.systemPython()
+	var c *cand
+	mk := func(id string, cert diag.Certainty) *cand {
+		var x *fact.Exception
+		if len(torchGone) > 0 {
+			x = torchGone[0]
+		}
+		return v.addExc(cand{id: id, cert: cert, over: []string{"run-exception"}}, x, v.firstOf("S349"))
+	}
+	switch {
+	case sys.V != "" && len(v.batch()) > 0 && !v.activates():
+		c = mk("env-not-activated", diag.Proven)
+		v.said(c, sys)
+	case sys.V != "":
+		c = mk("env-not-activated", diag.Likely)
+		v.said(c, sys)
+		c.needs = append(c.needs, "which python; python -c 'import sys; print(sys.executable, sys.path)'")
+	case len(v.batch()) > 0 && !v.activates():
+		c = mk("env-not-activated", diag.Likely)
+		c.needs = append(c.needs, "which python; python -c 'import sys; print(sys.executable)'")
+	default:
+		c = mk("torch-not-installed", diag.Likely)
+		c.needs = append(c.needs, "which python; python -m pip list | grep -i torch")
+	}
+	v.noActivation(c)
+}
+
+func (v *view) firstOf(sig string) *fact.Event {
+	if es := v.bySig[sig]; len(es) > 0 {
+		return es[0]
+	}
+	return nil
+}
+
+func (v *view) activates() bool {
+	for _, s := range v.scripts {
+		for _, c := range s.cmds {
+			if activateRe.MatchString(c.text) || strings.Contains(c.text, "conda run") || strings.Contains(c.text, "/bin/python") || strings.Contains(c.text, "apptainer ") || strings.Contains(c.text, "singularity ") || strings.Contains(c.text, "--container-image") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// noActivation quotes the launch line of a script that activates nothing.
+func (v *view) noActivation(c *cand) {
+	if v.activates() {
+		return
+	}
+	for _, s := range v.batch() {
+		for _, cmd := range s.cmds {
+			if srunRe.MatchString(cmd.text) || torchrunRe.MatchString(cmd.text) || strings.Contains(cmd.text, "python") {
+				c.ev = append(c.ev, v.scriptEv(s, cmd.line, cmd.text))
+				return
+			}
+		}
+	}
+}
+
+func (v *view) systemPython() fact.Said {
+	for _, w := range v.facts(listing.Which) {
+		if strings.HasPrefix(w.Name, "python") && (strings.HasPrefix(w.V, "/usr/bin/") || strings.HasPrefix(w.V, "/bin/") || strings.HasPrefix(w.V, "/usr/local/bin/")) {
+			return w
+		}
+	}
+	for _, e := range v.peek("S349") {
+		if strings.HasPrefix(e.Text, "/usr/bin/python") {
+			return fact.Said{Place: e.Place, V: "/usr/bin/python3", Text: e.Text}
+		}
+	}
+	return fact.Said{}
+}
+
+func (v *view) missingTorch() []*fact.Exception {
+	var out []*fact.Exception
+	for _, x := range v.exc {
+		if m := noModule.FindStringSubmatch(x.Message); m != nil && m[1] == "torch" {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func (v *view) missingModule() []*fact.Exception {
+	var out []*fact.Exception
+	for _, x := range v.exc {
+		if noModule.MatchString(x.Message) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// notFoundProgram returns "torchrun: command not found" and the like.
+func (v *view) notFoundProgram() []*fact.Event {
+	var out []*fact.Event
+	for _, e := range v.ev("S106", "log-command-not-found") {
+		if notFound.MatchString(e.Text) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// queuedOutside returns the line that says that srun stood outside of an allocation.
+func (v *view) queuedOutside() *fact.Event {
+	for _, e := range v.ev("S305") {
+		if len(v.batch()) > 0 {
+			return e
+		}
+		for _, c := range v.l.Commands {
+			if strings.HasPrefix(c.Text, "bash ") || strings.HasPrefix(c.Text, "sh ") || strings.HasPrefix(c.Text, "./") {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// execve judges programs that the step did not find.
+func (v *view) execve(only bool) bool {
+	es := v.ev("S290")
+	if len(es) == 0 {
+		return false
+	}
+	if only {
+		return true
+	}
+	e := es[0]
+	m := execveRe.FindStringSubmatch(e.Text)
+	prog := ""
+	if m != nil {
+		prog = m[1]
+	}
+	val, s, ok := v.env("SLURM_EXPORT_ENV")
+	if ok && val != "" && !strings.HasPrefix(val, "ALL") {
+		c := v.add(cand{id: "env-not-exported", cert: diag.Proven, args: diag.Args{"program": prog}}, cap4(es)...)
+		v.said(c, s)
+		v.exportLine(c)
+		return true
+	}
+	c := cand{id: "env-not-exported", cert: diag.Proven, args: diag.Args{"program": prog}}
+	if v.exportLine(&c) {
+		v.add(c, cap4(es)...)
+		return true
+	}
+	if strings.Contains(e.Text, "\\r") || v.crlf() {
+		v.add(cand{id: "slurm-script-line-endings", cert: diag.Proven}, cap4(es)...)
+		return true
+	}
+	switch {
+	case len(v.batch()) > 0 && !v.activates():
+		c := v.add(cand{id: "env-not-activated", cert: diag.Likely, args: diag.Args{"program": prog}}, cap4(es)...)
+		v.noActivation(c)
+	case prog == "python" || prog == "python3" || prog == "torchrun" || prog == "accelerate" || prog == "deepspeed":
+		c := v.add(cand{id: "env-not-activated", cert: diag.Possible, args: diag.Args{"program": prog}}, cap4(es)...)
+		c.needs = append(c.needs, "env | grep SLURM_EXPORT_ENV; grep -n -e --export -e activate job.sbatch")
+	default:
+		c := v.add(cand{id: "run-exception", cert: diag.Possible, args: diag.Args{"program": prog}}, cap4(es)...)
+		c.needs = append(c.needs, "srun which "+prog)
+	}
+	return true
+}
+
+func (v *view) crlf() bool {
+	for _, s := range v.scripts {
+		if s.crlf {
+			return true
+		}
+	}
+	return false
+}
+
+var exportOpt = regexp.MustCompile(`--export[= ]("[^"]*"|'[^']*'|\S+)`)
+
+// exportLine finds an --export that drops the environment, in script or session.
+func (v *view) exportLine(c *cand) bool {
+	drops := func(val string) bool {
+		val = strings.Trim(val, `"'`)
+		return val != "" && val != "ALL" && !strings.HasPrefix(val, "ALL,") && !strings.Contains(val, ",ALL")
+	}
+	for _, s := range v.scripts {
+		for _, o := range s.opts {
+			if o.name == "export" && drops(o.val) {
+				c.ev = append(c.ev, v.scriptEv(s, o.line, o.text))
+				c.args = mergeArgs(c.args, diag.Args{"value": o.val})
+				return true
+			}
+		}
+		for _, cmd := range s.cmds {
+			if m := exportOpt.FindStringSubmatch(cmd.text); m != nil && drops(m[1]) && srunRe.MatchString(cmd.text) {
+				c.ev = append(c.ev, v.scriptEv(s, cmd.line, cmd.text))
+				c.args = mergeArgs(c.args, diag.Args{"value": m[1]})
+				return true
+			}
+		}
+	}
+	for _, cmd := range v.l.Commands {
+		if m := exportOpt.FindStringSubmatch(cmd.Text); m != nil && drops(m[1]) && (strings.Contains(cmd.Text, "srun") || strings.Contains(cmd.Text, "sbatch")) {
+			c.ev = append(c.ev, v.evidence(cmd.Place, cmd.Text))
+			return true
+		}
+	}
+	return false
+}

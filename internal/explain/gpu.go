@@ -1,0 +1,804 @@
+package explain
+
+import (
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/collect/listing"
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+// decideDriver judges messages about driver, fabric and device initialisation.
+func (v *view) decideDriver() {
+	over := []string{"gpu-not-allocated", "gpu-driver-missing", "gpu-visible-devices-wrong", "run-exception"}
+	old := v.ev("S185")
+	if len(old) > 0 {
+		b := v.build()
+		if o, n, cmd, ok := v.replaced(); ok && (!explicitTorch(cmd) || flavour(o.V) != "" && flavour(n.V) == "") {
+			c := v.add(cand{id: "torch-replaced-by-dependency", cert: diag.Proven, args: diag.Args{"old": o.V, "new": n.V, "command": cmd}, over: append(over, "torch-needs-newer-driver")}, cap4(old)...)
+			v.said(c, o, n)
+		} else if ss, dir, ok := v.userSiteShadows(b); ok {
+			c := v.add(cand{id: "env-user-site-shadows", cert: diag.Proven, args: diag.Args{"dir": dir}, over: append(over, "torch-needs-newer-driver")}, cap4(old)...)
+			v.said(c, ss...)
+		} else if strings.Contains(old[0].Text, "/.local/lib/python") && v.condaEnvNamed() {
+			c := v.add(cand{id: "env-user-site-shadows", cert: diag.Likely, over: append(over, "torch-needs-newer-driver")}, cap4(old)...)
+			c.needs = append(c.needs, "python -c 'import torch; print(torch.__file__)'; PYTHONNOUSERSITE=1 python -c 'import torch; print(torch.__file__)'")
+		} else {
+			c := v.add(cand{id: "torch-needs-newer-driver", cert: diag.Proven, args: v.torchArgs(b), over: over}, cap4(old)...)
+			v.said(c, first(v.facts(listing.Driver), 1)...)
+		}
+	}
+	if es := v.ev("S191", "S192", "S224"); len(es) > 0 {
+		c := v.add(cand{id: "gpu-driver-library-mismatch", cert: diag.Proven, over: over}, cap4(es)...)
+		if val, s, ok := v.env("LD_LIBRARY_PATH"); ok && strings.Contains(val, "compat") {
+			v.said(c, s)
+		}
+		v.said(c, first(v.facts(listing.Driver), 1)...)
+	}
+	if es := v.ev("S190", "S156", "S157"); len(es) > 0 {
+		c := v.add(cand{id: "gpu-fabric-manager", cert: diag.Proven, over: over}, cap4(es)...)
+		v.said(c, first(v.facts(listing.FM), 1)...)
+	}
+	if es := v.ev("S217"); len(es) > 0 && !v.candidate("gpu-fabric-manager") {
+		cert := diag.Likely
+		for _, e := range es {
+			if strings.Contains(e.Text, "nvls") || strings.Contains(e.Text, "NVLS") {
+				cert = diag.Proven
+			}
+		}
+		v.add(cand{id: "gpu-fabric-manager", cert: cert, over: over}, cap4(es)...)
+	}
+	v.used["S189"] = true
+	if es := v.ev("S183"); len(es) > 0 && len(old) == 0 {
+		b := v.build()
+		switch ev, ok := v.containerWithoutGPU(); {
+		case ok:
+			c := v.add(cand{id: "gpu-not-in-container", cert: diag.Proven, over: over}, cap4(es)...)
+			c.ev = append(c.ev, ev...)
+			v.said(c, first(v.facts(listing.GPU), 1)...)
+		default:
+			c := v.add(cand{id: "torch-needs-newer-driver", cert: diag.Likely, args: v.torchArgs(b), over: over}, cap4(es)...)
+			v.said(c, first(v.facts(listing.Driver), 1)...)
+			if len(v.facts(listing.Driver)) > 0 {
+				c.cert = diag.Proven
+			} else {
+				c.needs = append(c.needs, "nvidia-smi")
+			}
+			for _, n := range []string{"CUDA_VERSION"} {
+				if _, s, ok := v.env(n); ok {
+					v.said(c, s)
+				}
+			}
+		}
+	}
+	v.decideUnknownInit()
+}
+
+func (v *view) condaEnvNamed() bool {
+	for _, c := range v.l.Commands {
+		if c.Env != "" {
+			return true
+		}
+	}
+	_, _, a := v.env("CONDA_PREFIX")
+	_, _, b := v.env("VIRTUAL_ENV")
+	return a || b
+}
+
+func (v *view) candidate(id string) bool {
+	for i := range v.cands {
+		if v.cands[i].id == id {
+			return true
+		}
+	}
+	return false
+}
+
+// decideUnknownInit judges "unknown error", unless the kernel log or
+// nvidia-smi show a lost GPU.
+func (v *view) decideUnknownInit() {
+	es := v.ev("S188", "S194")
+	if len(es) == 0 || v.lostGPU() {
+		return
+	}
+	c := v.add(cand{id: "gpu-init-unknown-error", cert: diag.Likely, over: []string{"gpu-not-allocated", "gpu-visible-devices-wrong", "run-exception"}}, cap4(es)...)
+	devs := v.facts(listing.Dev)
+	if len(devs) > 0 {
+		uvm := false
+		for _, d := range devs {
+			uvm = uvm || strings.Contains(d.V, "uvm")
+		}
+		if !uvm {
+			c.cert = diag.Proven
+			c.args = mergeArgs(c.args, diag.Args{"variant": ""})
+			v.said(c, first(devs, 3)...)
+			return
+		}
+	}
+	c.needs = append(c.needs, "ls -l /dev/nvidia*; nvidia-smi; dmesg | grep -i -e NVRM -e Xid")
+}
+
+var (
+	hwXid  = map[string]bool{"48": true, "61": true, "62": true, "63": true, "64": true, "74": true, "79": true, "92": true, "94": true, "95": true, "119": true, "120": true, "121": true, "140": true, "143": true}
+	appXid = map[string]bool{"13": true, "31": true, "43": true, "45": true}
+)
+
+func (v *view) xids(hard bool) []fact.Said {
+	var out []fact.Said
+	for _, s := range v.facts(listing.Xid) {
+		if hwXid[s.V] == hard {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (v *view) lostGPU() bool {
+	return v.has("S330", "S226", "log-nvidia-smi-gpu-lost", "S213", "S214") || len(v.xids(true)) > 0
+}
+
+// decideHardware judges faults of the GPU itself and kernel faults of a program.
+func (v *view) decideHardware() {
+	es := v.ev("S213", "S214", "S330", "S226", "log-nvidia-smi-gpu-lost")
+	xid := v.xids(true)
+	v.used["S329"] = true
+	soft := v.ev("S208", "S209", "S210", "S212", "log-hip-illegal-access")
+	launch := v.ev("S211")
+	unknown := v.peek("S194", "S188", "S195", "S402")
+	if len(es) > 0 || len(xid) > 0 {
+		c := v.add(cand{id: "gpu-hardware-fault", cert: diag.Proven, over: []string{"gpu-kernel-fault", "gpu-init-unknown-error", "run-exception", "run-collective-hang", "run-native-crash", "gpu-not-allocated"}}, cap4(es)...)
+		v.said(c, first(xid, 4)...)
+		c.args = mergeArgs(c.args, diag.Args{})
+		if len(xid) > 0 {
+			c.args["xid"], c.args["bus"] = xid[0].V, xid[0].Name
+		}
+		// the rank is in the job's own log, the fault perhaps in the kernel's
+		added := false
+		for _, e := range append(append([]*fact.Event{}, launch...), unknown...) {
+			if len(c.where) < 6 {
+				c.where = append(c.where, v.where(e.Place))
+				c.ev = append(c.ev, v.evidence(e.Place, e.Text))
+				added = true
+			}
+		}
+		if r, p, ok := v.absentRank(); ok && !added {
+			rr := r
+			w := v.where(p)
+			w.Rank = &rr
+			w.Line, w.File = 0, ""
+			c.where = append(c.where, w)
+		}
+		if n := v.nodeOfFile(c); n != "" {
+			for i := range c.where {
+				if c.where[i].Node == "" {
+					c.where[i].Node = n
+				}
+			}
+		}
+		return
+	}
+	if len(soft) > 0 {
+		c := v.add(cand{id: "gpu-kernel-fault", cert: diag.Proven, over: []string{"run-exception", "run-collective-hang"}}, cap4(soft)...)
+		for _, e := range v.peek("S393") {
+			c.ev = append(c.ev, v.evidence(e.Place, e.Text))
+			break
+		}
+		v.said(c, first(v.xids(false), 1)...)
+		return
+	}
+	if len(launch) > 0 {
+		c := v.add(cand{id: "gpu-kernel-fault", cert: diag.Possible, over: []string{"run-exception"}}, cap4(launch)...)
+		c.needs = append(c.needs, "dmesg | grep -i -e NVRM -e Xid; nvidia-smi")
+	}
+}
+
+// nodeOfFile guesses the node of a kernel log from the names of its file and the job's nodes.
+func (v *view) nodeOfFile(c *cand) string {
+	for _, e := range c.ev {
+		if e.Node != "" {
+			return e.Node
+		}
+		for _, x := range v.l.Exits {
+			if x.Node != "" && strings.Contains(e.Path, x.Node) {
+				return x.Node
+			}
+		}
+	}
+	return ""
+}
+
+// absentRank returns the one rank of which the others' watchdogs wait: it has
+// no timeout of its own, and its task was killed instead of aborting.
+func (v *view) absentRank() (int, fact.Place, bool) {
+	for _, x := range v.l.Exits {
+		if x.By == "srun" && x.Code == -9 && !v.tasksAreLaunchers() && !strings.ContainsAny(x.Tasks, ",-") {
+			if r, err := strconv.Atoi(x.Tasks); err == nil && len(v.l.Works) > 0 && !v.timedOut(r) {
+				return r, x.Place, true
+			}
+		}
+	}
+	if r, ok := v.missingWorkRank(); ok {
+		return r, fact.Place{}, true
+	}
+	return -1, fact.Place{}, false
+}
+
+func (v *view) timedOut(rank int) bool {
+	for _, w := range v.l.Works {
+		if w.Rank == rank {
+			return true
+		}
+	}
+	return false
+}
+
+// missingWorkRank returns the single rank without a watchdog line when all others have one.
+func (v *view) missingWorkRank() (int, bool) {
+	have := map[int]bool{}
+	top := -1
+	for _, w := range v.l.Works {
+		if w.Rank >= 0 {
+			have[w.Rank] = true
+			top = max(top, w.Rank)
+		}
+	}
+	if len(have) < 2 {
+		return -1, false
+	}
+	missing := -1
+	n := v.worldSize()
+	if n == 0 {
+		n = top + 1
+	}
+	for r := 0; r < n; r++ {
+		if !have[r] {
+			if missing >= 0 {
+				return -1, false
+			}
+			missing = r
+		}
+	}
+	return missing, missing >= 0
+}
+
+var worldRe = regexp.MustCompile(`(?i)world[ _-]?size['"]?\s*[:=]?\s*(\d+)|\bMEMBER: \d+/(\d+)|Starting with (\d+) processes|distributed process(?:es)? registered.*?(\d+)`)
+
+// worldSize as far as the input tells; 0: not told.
+func (v *view) worldSize() int {
+	for _, s := range v.l.Listing.Facts {
+		if s.Kind == listing.Init {
+			if n, err := strconv.Atoi(s.Aux); err == nil {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// decideMemory judges GPU memory.
+func (v *view) decideMemory() {
+	es := v.ev("S206", "S221", "S155", "log-hip-out-of-memory")
+	for _, e := range v.ev("S207") {
+		if strings.Contains(e.Text, "CUDA") || strings.Contains(e.Text, "Cuda") || strings.Contains(e.Text, "alloc.h") || strings.Contains(e.Text, "cuda") {
+			es = append(es, e)
+		}
+	}
+	for _, x := range v.excTyped("OutOfMemoryError") {
+		es = append(es, &fact.Event{Place: x.Place, Text: x.Type + ": " + clipText(x.Message, 300), Rule: "", Args: nil})
+	}
+	es = uniqLines(es)
+	v.sortEvents(es)
+	if len(es) == 0 {
+		return
+	}
+	c := v.add(cand{id: "gpu-out-of-memory", cert: diag.Proven, over: []string{"run-exception", "run-collective-hang", "run-ranks-diverged", "run-rank-slow"}}, es...)
+	if v.rankOf(es[0].Place) < 0 {
+		if m := oomGPU.FindStringSubmatch(es[0].Text); m != nil {
+			r, _ := strconv.Atoi(m[1])
+			if len(v.nodesSeen()) <= 1 {
+				rr := r
+				c.where[0].Rank = &rr
+			}
+		} else if x := v.nearRank(es[0]); x >= 0 {
+			rr := x
+			c.where[0].Rank = &rr
+		}
+	}
+	if c.where[0].Node == "" {
+		if ns := v.nodesSeen(); len(ns) == 1 {
+			c.where[0].Node = ns[0]
+		}
+	}
+}
+
+func uniqLines(es []*fact.Event) []*fact.Event {
+	seen := map[[2]int]bool{}
+	var out []*fact.Event
+	for _, e := range es {
+		k := [2]int{e.File, e.Line}
+		if !seen[k] {
+			seen[k] = true
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+var oomGPU = regexp.MustCompile(`\bGPU (\d+)\b`)
+
+func (v *view) excTyped(suffix string) []*fact.Exception {
+	var out []*fact.Exception
+	for _, x := range v.exc {
+		if strings.HasSuffix(x.Type, suffix) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// nearRank takes the rank of a line of the same process nearby.
+func (v *view) nearRank(e *fact.Event) int {
+	for _, s := range v.facts(listing.Init) {
+		if s.Node == e.Node && s.PID == e.PID && e.PID != 0 {
+			r, err := strconv.Atoi(s.Name)
+			if err == nil {
+				return r
+			}
+		}
+	}
+	return -1
+}
+
+// nodesSeen lists the hosts that events, exits and facts name.
+func (v *view) nodesSeen() []string {
+	set := map[string]bool{}
+	for _, x := range v.l.Exits {
+		if x.Node != "" {
+			set[strings.SplitN(x.Node, ".", 2)[0]] = true
+		}
+	}
+	for _, s := range v.l.Listing.Facts {
+		if s.Kind == listing.Init && s.Node != "" {
+			set[s.Node] = true
+		}
+	}
+	out := make([]string, 0, len(set))
+	for n := range set {
+		out = append(out, n)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// decideNoGPU judges "no GPU": no device is visible, no driver is found.
+func (v *view) decideNoGPU() {
+	none := v.ev("S011", "S195", "S196", "S187", "S322")
+	noDriver := v.ev("S186", "S225", "S232", "S323", "S325")
+	cudaNA := v.excWith("Cuda is not available", "Torch is not able to use GPU", "CUDA is not available", "No CUDA runtime is found")
+	if len(none)+len(noDriver)+len(cudaNA) == 0 {
+		return
+	}
+	for _, id := range []string{"torch-needs-newer-driver", "gpu-driver-library-mismatch", "gpu-fabric-manager", "gpu-init-unknown-error", "torch-cpu-build", "torch-wrong-accelerator", "torch-replaced-by-dependency", "env-user-site-shadows", "gpu-hardware-fault", "gpu-not-in-container", "torch-platform-has-no-nccl"} {
+		if v.candidate(id) {
+			return
+		}
+	}
+	v.gpuMissing(append(append([]*fact.Event{}, noDriver...), append(none, noBackendEvents(cudaNA)...)...))
+}
+
+var (
+	containerRe = regexp.MustCompile(`\b(?:singularity|apptainer)\s+(?:-\S+\s+)*(?:exec|run|shell|instance start)\b`)
+	dockerRe    = regexp.MustCompile(`\b(?:docker|podman|nerdctl)\s+(?:-\S+\s+)*run\b`)
+	nvRe        = regexp.MustCompile(`\s--(?:nv|nvccli|rocm)\b`)
+	gpusRe      = regexp.MustCompile(`\s--gpus\b|--device[ =]\S*nvidia|--runtime[ =]nvidia|nvidia\.com/gpu`)
+)
+
+// containerWithoutGPU finds the command that starts a container without its GPUs.
+func (v *view) containerWithoutGPU() ([]fact.Evidence, bool) {
+	check := func(t string) bool {
+		return containerRe.MatchString(t) && !nvRe.MatchString(t) && !strings.Contains(t, "APPTAINER_NV") && !strings.Contains(t, "SINGULARITY_NV") ||
+			dockerRe.MatchString(t) && !gpusRe.MatchString(t)
+	}
+	var out []fact.Evidence
+	for _, s := range v.scripts {
+		for _, c := range s.cmds {
+			if check(c.text) {
+				out = append(out, v.scriptEv(s, c.line, c.text))
+			}
+		}
+	}
+	for _, c := range v.l.Commands {
+		if check(c.Text) {
+			out = append(out, v.evidence(c.Place, c.Text))
+		}
+	}
+	for _, s := range v.peek("S323") {
+		out = append(out, v.evidence(s.Place, s.Text))
+	}
+	if len(out) == 0 {
+		if val, s, ok := v.env("NVIDIA_VISIBLE_DEVICES"); ok && (val == "void" || val == "") {
+			out = append(out, v.evidence(s.Place, s.Text))
+		}
+	}
+	return out, len(out) > 0
+}
+
+// gpuMissing chooses why a process sees no GPU.
+func (v *view) gpuMissing(es []*fact.Event) {
+	v.sortEvents(es)
+	noDriver := v.peek("S186", "S225", "S232", "S323", "S325")
+	over := []string{"run-exception", "gpu-driver-missing"}
+	// the source sets CUDA_VISIBLE_DEVICES itself
+	if ev, val, ok := v.sourceSetsVisible(); ok {
+		seen, s, has := v.env("CUDA_VISIBLE_DEVICES")
+		if !has || seen != val {
+			c := v.add(cand{id: "gpu-visible-devices-wrong", cert: diag.Proven, over: over, args: diag.Args{"value": val}}, cap4(es)...)
+			c.ev = append(c.ev, ev)
+			if has {
+				v.said(c, s)
+			}
+			v.said(c, first(v.facts(listing.GPU), 1)...)
+			return
+		}
+	}
+	if val, s, ok := v.lastEnv("CUDA_VISIBLE_DEVICES"); ok && (val == "NoDevFiles" || val == "" || val == "-1") {
+		c := v.add(cand{id: "gpu-not-allocated", cert: diag.Proven, over: over}, cap4(es)...)
+		v.said(c, s)
+		return
+	}
+	if ev, ok := v.stepWithoutGPU(); ok {
+		c := v.add(cand{id: "gpu-not-allocated", cert: diag.Proven, over: over, args: diag.Args{"variant": "step"}}, cap4(es)...)
+		c.ev = append(c.ev, ev)
+		v.said(c, first(v.facts(listing.GPU), 1)...)
+		return
+	}
+	tresNone := fact.Said{}
+	for _, s := range v.facts(listing.TRES) {
+		if !strings.Contains(s.V, "gres/gpu") {
+			tresNone = s
+		}
+	}
+	asked := false
+	for _, s := range v.batch() {
+		if _, ok := s.gpus(); ok {
+			asked = true
+		}
+	}
+	for _, s := range v.batch() {
+		if ls := lateGPU(s); ls.line > 0 && (tresNone.V != "" || !asked) {
+			c := v.add(cand{id: "slurm-directive-ignored", cert: diag.Proven, over: append(over, "gpu-not-allocated")}, cap4(es)...)
+			c.ev = append(c.ev, v.scriptEv(s, ls.line, ls.text))
+			v.said(c, tresNone)
+			return
+		}
+	}
+	if ev, ok := v.containerWithoutGPU(); ok && len(noDriver) > 0 {
+		c := v.add(cand{id: "gpu-not-in-container", cert: diag.Proven, over: over}, cap4(es)...)
+		c.ev = append(c.ev, ev...)
+		v.said(c, first(v.facts(listing.GPU), 1)...)
+		if len(v.facts(listing.GPU)) == 0 && !asked {
+			c.cert = diag.Likely
+		}
+		return
+	}
+	if tresNone.V != "" && !asked {
+		c := v.add(cand{id: "gpu-not-allocated", cert: diag.Proven, over: over}, cap4(es)...)
+		v.said(c, tresNone)
+		v.noGPULine(c)
+		return
+	}
+	if len(v.facts(listing.GPU)) == 0 {
+		for _, s := range v.batch() {
+			if _, ok := s.gpus(); !ok && !s.exclusive() && len(s.opts) > 1 && (s.num("nodes") > 0 || s.num("ntasks") > 0 || s.num("ntasks-per-node") > 0 || s.num("cpus-per-task") > 0) {
+				c := v.add(cand{id: "gpu-not-allocated", cert: diag.Likely, over: over}, cap4(es)...)
+				v.noGPULine(c)
+				c.needs = append(c.needs, "scontrol show job JOBID | grep TRES")
+				return
+			}
+		}
+	}
+	if len(noDriver) > 0 {
+		login := v.loginNode()
+		c := cand{id: "gpu-driver-missing", cert: diag.Likely, over: []string{"run-exception", "gpu-not-allocated"}}
+		if login.Line > 0 {
+			c.cert = diag.Proven
+		} else if asked || len(v.facts(listing.GPU)) > 0 || len(v.facts(listing.Driver)) > 0 {
+			v.unknown(es, "nvidia-smi -L; ls -l /dev/nvidia*; env | grep -e CUDA_VISIBLE -e NVIDIA -e APPTAINER -e SINGULARITY")
+			return
+		} else {
+			c.needs = append(c.needs, "hostname; nvidia-smi; scontrol show job $SLURM_JOB_ID | grep TRES")
+		}
+		p := v.add(c, cap4(es)...)
+		v.said(p, login)
+		return
+	}
+	v.unknown(es, "scontrol show job JOBID | grep TRES; srun nvidia-smi -L; srun env | grep CUDA_VISIBLE_DEVICES",
+		"python -c 'import torch; torch.zeros(1).cuda()'   # its first warning says why")
+}
+
+func (v *view) lastEnv(name string) (string, fact.Said, bool) {
+	ss := v.l.Listing.Facts
+	for i := len(ss) - 1; i >= 0; i-- {
+		if ss[i].Kind == listing.Env && ss[i].Name == name {
+			return ss[i].V, ss[i], true
+		}
+	}
+	return "", fact.Said{}, false
+}
+
+func lateGPU(s *script) opt {
+	for _, o := range s.late {
+		if strings.Contains(o.name, "gpu") || strings.Contains(o.val, "gpu") {
+			return o
+		}
+	}
+	return opt{}
+}
+
+func (v *view) noGPULine(c *cand) {
+	for _, s := range v.batch() {
+		if len(s.opts) > 0 {
+			c.ev = append(c.ev, v.scriptEv(s, s.opts[0].line, s.opts[0].text))
+			return
+		}
+	}
+}
+
+var setVisible = regexp.MustCompile(`os\.environ(?:\[|\.(?:setdefault|update)\()\s*["'](?:CUDA_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES)["']\s*(?:\]\s*=|,)\s*["']([^"']*)["']`)
+
+// sourceSetsVisible finds a program that overwrites CUDA_VISIBLE_DEVICES.
+func (v *view) sourceSetsVisible() (fact.Evidence, string, bool) {
+	for _, t := range v.sources {
+		for i, l := range t.Lines {
+			if m := setVisible.FindStringSubmatch(l); m != nil {
+				e := fact.Evidence{Source: fact.SrcFile, Path: v.path(t.File), Line: t.From + i, Excerpt: strings.TrimSpace(clipText(l, 200))}
+				return e, m[1], true
+			}
+		}
+	}
+	for _, s := range v.scripts {
+		for _, c := range s.cmds {
+			if m := regexp.MustCompile(`(?:^|\s)(?:export )?CUDA_VISIBLE_DEVICES=([\d,]+)(?:\s|$)`).FindStringSubmatch(c.text); m != nil {
+				return v.scriptEv(s, c.line, c.text), m[1], true
+			}
+		}
+	}
+	return fact.Evidence{}, "", false
+}
+
+var gresNone = regexp.MustCompile(`--gres=(?:none|gpu:0|NONE)\b|--gpus(?:-per-\w+)?[= ]0\b`)
+
+// stepWithoutGPU finds the srun that starts the program with no GPU.
+func (v *view) stepWithoutGPU() (fact.Evidence, bool) {
+	for _, s := range v.scripts {
+		var def srcCmd
+		for _, c := range s.cmds {
+			if gresNone.MatchString(c.text) {
+				if torchrunRe.MatchString(c.text) || strings.Contains(c.text, "python") {
+					if torchrunRe.MatchString(c.text) {
+						return v.scriptEv(s, c.line, c.text), true
+					}
+				}
+				if i := strings.IndexByte(c.text, '='); i > 0 && !strings.ContainsAny(c.text[:i], " ") {
+					def = c
+				}
+			}
+			if def.line > 0 && strings.Contains(c.text, "$"+def.text[:strings.IndexByte(def.text, '=')]) && (torchrunRe.MatchString(c.text) || strings.Contains(c.text, "train")) {
+				return v.scriptEv(s, def.line, def.text), true
+			}
+		}
+	}
+	return fact.Evidence{}, false
+}
+
+// loginNode returns the sign that this is a login node.
+func (v *view) loginNode() fact.Said {
+	for _, c := range v.l.Commands {
+		h := strings.ToLower(c.Host)
+		if strings.Contains(h, "login") || strings.Contains(h, "submit") || strings.HasPrefix(h, "front") || strings.Contains(h, "headnode") || strings.HasPrefix(h, "head") {
+			return fact.Said{Place: c.Place, Text: c.Host + "$ " + c.Text}
+		}
+	}
+	for _, e := range v.peek("log-command-not-found") {
+		if strings.Contains(e.Text, "nvidia-smi") {
+			return fact.Said{Place: e.Place, Text: e.Text}
+		}
+	}
+	return fact.Said{}
+}
+
+// decideIndex judges device indexes, shared devices, busy devices and peers.
+func (v *view) decideIndex() {
+	over := []string{"run-exception", "gpu-kernel-fault"}
+	perTask, perTaskEv := v.perTask()
+	var ord, p2p []*fact.Event
+	for _, e := range v.ev("S197") {
+		if strings.Contains(e.Text, "p2p.cc") || strings.Contains(e.Text, "NCCL WARN") {
+			p2p = append(p2p, e)
+		} else {
+			ord = append(ord, e)
+		}
+	}
+	if len(p2p) > 0 {
+		c := cand{id: "gpu-peer-access-broken", cert: diag.Likely, over: append(over, "gpu-index-out-of-range")}
+		if perTask {
+			c.id, c.cert = "slurm-gpu-binding", diag.Proven
+			c.ev = append(c.ev, perTaskEv)
+		}
+		v.add(c, cap4(p2p)...)
+	} else if len(ord) > 0 {
+		c := v.add(cand{id: "gpu-index-out-of-range", cert: diag.Proven, over: over}, cap4(ord)...)
+		if perTask {
+			c.ev = append(c.ev, perTaskEv)
+		}
+		if _, s, ok := v.env("CUDA_VISIBLE_DEVICES"); ok {
+			v.said(c, s)
+		}
+	}
+	if es := v.ev("S360", "S365"); len(es) > 0 {
+		c := v.add(cand{id: "gpu-index-out-of-range", cert: diag.Proven, over: over}, cap4(es)...)
+		if perTask {
+			c.ev = append(c.ev, perTaskEv)
+		}
+		if _, s, ok := v.env("CUDA_VISIBLE_DEVICES"); ok {
+			v.said(c, s)
+		}
+	} else if xs := v.excWith("You requested gpu: ", "No slot '"); len(xs) > 0 {
+		c := v.addExc(cand{id: "gpu-index-out-of-range", cert: diag.Proven, over: over}, xs[0])
+		if perTask {
+			c.ev = append(c.ev, perTaskEv)
+		}
+	}
+	bind := v.ev("S296")
+	dup := v.ev("S121", "S122")
+	if len(bind) > 0 {
+		c := v.add(cand{id: "slurm-gpu-binding", cert: diag.Proven, over: []string{"gpu-shared-by-ranks", "gpu-index-out-of-range", "run-exception"}}, cap4(bind)...)
+		for _, s := range v.batch() {
+			for _, cmd := range s.cmds {
+				if strings.Contains(cmd.text, "--gpu-bind") {
+					c.ev = append(c.ev, v.scriptEv(s, cmd.line, cmd.text))
+				}
+			}
+		}
+	} else if len(dup) > 0 {
+		c := v.add(cand{id: "gpu-shared-by-ranks", cert: diag.Proven, over: over}, cap4(dup)...)
+		for _, t := range v.sources {
+			for i, l := range t.Lines {
+				if strings.Contains(l, "set_device(0)") || strings.Contains(l, `"cuda:0"`) || strings.Contains(l, `'cuda:0'`) {
+					c.ev = append(c.ev, fact.Evidence{Source: fact.SrcFile, Path: v.path(t.File), Line: t.From + i, Excerpt: strings.TrimSpace(l)})
+				}
+			}
+		}
+	}
+	if es := v.ev("S198"); len(es) > 0 {
+		c := v.add(cand{id: "gpu-busy", cert: diag.Proven, over: over}, cap4(es)...)
+		for _, m := range v.facts(listing.Mode) {
+			if strings.Contains(m.V, "Process") || strings.Contains(m.V, "Prohibited") {
+				v.said(c, m)
+				break
+			}
+		}
+		v.said(c, first(v.facts(listing.Proc), 2)...)
+	}
+	if es := v.ev("S215", "S216", "S160", "S161", "S158"); len(es) > 0 {
+		c := cand{id: "gpu-peer-access-broken", cert: diag.Likely, over: over}
+		if perTask {
+			c.id, c.cert = "slurm-gpu-binding", diag.Likely
+			c.ev = append(c.ev, perTaskEv)
+		}
+		v.add(c, cap4(es)...)
+	}
+}
+
+// perTask reports whether tasks are shown one GPU each, and where that is asked.
+func (v *view) perTask() (bool, fact.Evidence) {
+	for _, s := range v.scripts {
+		for _, c := range s.cmds {
+			if srunRe.MatchString(c.text) && (strings.Contains(c.text, "--gpus-per-task") || strings.Contains(c.text, "--gpu-bind=single") || strings.Contains(c.text, "--gpu-bind=per_task")) {
+				return true, v.scriptEv(s, c.line, c.text)
+			}
+		}
+		if o, ok := s.get("gpus-per-task"); ok && s.tasksPerNode() != 1 {
+			return true, v.scriptEv(s, o.line, o.text)
+		}
+		if o, ok := s.get("gpu-bind"); ok && !strings.HasPrefix(o.val, "none") {
+			return true, v.scriptEv(s, o.line, o.text)
+		}
+	}
+	for _, c := range v.l.Commands {
+		if strings.Contains(c.Text, "--gpus-per-task") && strings.Contains(c.Text, "srun") {
+			return true, v.evidence(c.Place, c.Text)
+		}
+	}
+	return false, fact.Evidence{}
+}
+
+// decideArch judges "no kernel image": the wheel's or an extension's fault.
+func (v *view) decideArch() {
+	es := v.ev("S199")
+	warn := v.ev("S200", "S201", "S202", "log-gpu-capability-not-compatible", "log-gpu-too-old-for-torch", "log-torch-arch-list")
+	lists := v.facts(listing.ArchList)
+	caps := v.facts(listing.Capability)
+	if len(es) == 0 {
+		if len(warn) > 0 && v.dead && len(v.cands) == 0 {
+			// the warning alone, and the job died: likely, when nothing else says more
+			v.add(cand{id: "torch-gpu-arch-unsupported", cert: diag.Possible, tier: 1}, cap4(warn)...)
+		}
+		return
+	}
+	ext := ""
+	for _, e := range es {
+		if x := v.excAt(e); x != nil {
+			if ext = extFrame(x); ext != "" {
+				break
+			}
+		}
+	}
+	covers, known := archCovers(lists, caps)
+	switch {
+	case len(warn) > 0 && (!known || !covers):
+		c := v.add(cand{id: "torch-gpu-arch-unsupported", cert: diag.Proven, over: []string{"run-exception"}}, cap4(append(es[:1:1], warn...))...)
+		v.said(c, first(lists, 1)...)
+	case known && !covers:
+		c := v.add(cand{id: "torch-gpu-arch-unsupported", cert: diag.Proven, over: []string{"run-exception"}}, cap4(es)...)
+		v.said(c, append(first(lists, 1), first(caps, 1)...)...)
+	case ext != "" && (covers || !known && knownExtension(ext)):
+		cert := diag.Likely
+		if covers {
+			cert = diag.Proven
+		}
+		c := v.add(cand{id: "torch-extension-arch-unsupported", cert: cert, over: []string{"run-exception"}, args: diag.Args{"package": ext}}, cap4(es)...)
+		v.said(c, append(first(lists, 1), first(caps, 1)...)...)
+		for _, n := range []string{"TORCH_CUDA_ARCH_LIST", "FLASH_ATTN_CUDA_ARCHS"} {
+			if _, s, ok := v.env(n); ok {
+				v.said(c, s)
+			}
+		}
+	case covers:
+		c := v.add(cand{id: "torch-extension-arch-unsupported", cert: diag.Likely, over: []string{"run-exception"}}, cap4(es)...)
+		v.said(c, append(first(lists, 1), first(caps, 1)...)...)
+	default:
+		v.unknown(es, "nvidia-smi --query-gpu=name,compute_cap --format=csv; python -c 'import torch; print(torch.cuda.get_arch_list())'", "CUDA_LAUNCH_BLOCKING=1 python …   # shows the call that has no kernel")
+	}
+}
+
+func knownExtension(p string) bool {
+	for _, k := range []string{"flash_attn", "flash_attn_2_cuda", "apex", "xformers", "mamba_ssm", "causal_conv1d", "bitsandbytes", "transformer_engine", "gsplat", "vllm", "torch_scatter", "torch_sparse", "torch_cluster", "pytorch3d", "detectron2", "mmcv", "deepspeed", "spconv", "nvdiffrast", "diff_gaussian_rasterization", "tinycudann", "fused_dense_lib", "rotary_emb", "selective_scan_cuda", "natten", "sageattention", "exllamav2", "auto_gptq", "awq"} {
+		if strings.HasPrefix(p, k) {
+			return true
+		}
+	}
+	return false
+}
+
+// archCovers compares the architectures of a build with the GPU's capability.
+// A cubin runs on the same major version and an equal or higher minor one; PTX
+// runs on everything newer.
+func archCovers(lists, caps []fact.Said) (covers, known bool) {
+	if len(lists) == 0 || len(caps) == 0 {
+		return false, false
+	}
+	maj, min, ok := strings.Cut(caps[len(caps)-1].V, ".")
+	if !ok {
+		return false, false
+	}
+	M, _ := strconv.Atoi(maj)
+	m, _ := strconv.Atoi(min)
+	for _, a := range strings.Fields(lists[0].V) {
+		ptx := strings.HasPrefix(a, "compute_")
+		n := strings.TrimPrefix(strings.TrimPrefix(a, "compute_"), "sm_")
+		n = strings.TrimRight(n, "af")
+		if len(n) < 2 {
+			continue
+		}
+		am, _ := strconv.Atoi(n[:len(n)-1])
+		an, _ := strconv.Atoi(n[len(n)-1:])
+		if ptx && am*10+an <= M*10+m || am == M && an <= m {
+			return true, true
+		}
+	}
+	return false, true
+}

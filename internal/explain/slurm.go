@@ -1,0 +1,247 @@
+package explain
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/collect/listing"
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+// decideSlurm judges submission, steps and the service.
+func (v *view) decideSlurm() {
+	if es := v.ev("S285", "S347", "S348"); len(es) > 0 {
+		v.add(cand{id: "slurm-script-line-endings", cert: diag.Proven, over: []string{"slurm-script-shell", "env-not-activated", "torch-not-installed", "run-exception"}}, cap4(es)...)
+	}
+	if es := v.ev("S286", "S287"); len(es) > 0 {
+		v.add(cand{id: "slurm-script-shell", cert: diag.Proven}, cap4(es)...)
+	}
+	mem := v.ev("S280", "S281")
+	if len(mem) > 0 {
+		if s, ok := v.innerSlurm(mem); ok {
+			c := v.add(cand{id: "env-inherited-from-outer-job", cert: diag.Proven, over: []string{"slurm-memory-options-conflict"}}, cap4(mem)...)
+			v.said(c, s)
+		} else {
+			v.add(cand{id: "slurm-memory-options-conflict", cert: diag.Proven, over: []string{"slurm-request-impossible"}}, cap4(mem)...)
+		}
+	}
+	if es := v.ev("S282"); len(es) > 0 {
+		v.add(cand{id: "env-inherited-from-outer-job", cert: diag.Proven}, cap4(es)...)
+	}
+	if es := v.ev("S283", "S284"); len(es) > 0 {
+		v.add(cand{id: "slurm-options-conflict", cert: diag.Proven}, cap4(es)...)
+	}
+	if es := v.ev("S264", "S265", "S266", "S270", "S271"); len(es) > 0 {
+		var hard []*fact.Event
+		for _, e := range es {
+			if e.Sig == "S264" || e.Sig == "S265" || e.Sig == "S266" {
+				hard = append(hard, e)
+			}
+		}
+		if len(hard) > 0 {
+			c := v.add(cand{id: "slurm-step-does-not-fit", cert: diag.Proven, over: []string{"slurm-request-impossible"}}, cap4(hard)...)
+			for _, e := range es {
+				if e.Sig == "S270" || e.Sig == "S271" {
+					c.ev = append(c.ev, v.evidence(e.Place, e.Text))
+					break
+				}
+			}
+		} else if n := len(es); n > 0 && es[0].Count+n > 3 && !v.trained() {
+			v.add(cand{id: "slurm-step-does-not-fit", cert: diag.Likely, tier: 1}, cap4(es)...)
+		}
+	}
+	if es := v.ev("S272", "S269", "S267", "S268"); len(es) > 0 && !v.candidate("slurm-step-does-not-fit") && !v.candidate("slurm-memory-options-conflict") {
+		v.add(cand{id: "slurm-request-impossible", cert: diag.Proven}, cap4(es)...)
+	}
+	if es := v.ev("S292"); len(es) > 0 {
+		v.add(cand{id: "slurm-output-path", cert: diag.Proven}, cap4(es)...)
+	}
+	if es := v.ev("S301", "S302"); len(es) > 0 {
+		v.add(cand{id: "slurm-service-fault", cert: diag.Proven, over: []string{"rdzv-host-unresolvable", "rdzv-unreachable"}}, cap4(es)...)
+	}
+	if es := v.ev("S298"); len(es) > 0 && !v.candidate("slurm-service-fault") {
+		c := cand{id: "env-inherited-from-outer-job", cert: diag.Likely}
+		for _, e := range es {
+			if strings.Contains(e.Text, "Unable to contact") {
+				c.id = "slurm-service-fault"
+			}
+		}
+		v.add(c, cap4(es)...)
+	}
+	v.cpus()
+	v.oneNode()
+	v.bashed()
+	if es := v.ev("S263", "S243"); len(es) > 0 {
+		c := v.add(cand{id: "node-failed", cert: diag.Proven, over: []string{"run-collective-hang", "run-exception", "job-cancelled", "rdzv-unreachable"}}, cap4(es)...)
+		if m := nodeFail.FindStringSubmatch(es[0].Text); m != nil {
+			c.where[0].Node = m[1]
+		}
+		for _, e := range es {
+			if m := nodeFail.FindStringSubmatch(e.Text); m != nil && c.where[0].Node == "" {
+				c.where[0].Node = m[1]
+			}
+		}
+	}
+}
+
+var nodeFail = regexp.MustCompile(`Node failure on (\S+)`)
+
+// innerSlurm returns the sign that the command was given inside of another job
+// whose variables it inherits.
+func (v *view) innerSlurm(es []*fact.Event) (fact.Said, bool) {
+	flags := false
+	for _, e := range es {
+		if strings.Contains(e.Text, "SLURM_MEM_PER") {
+			flags = true
+		}
+	}
+	if !flags {
+		return fact.Said{}, false
+	}
+	for _, s := range v.facts(listing.Env) {
+		if strings.HasPrefix(s.Name, "SLURM_MEM_PER_") || s.Name == "SLURM_JOB_ID" || s.Name == "SLURM_JOB_NAME" {
+			if s.Name == "SLURM_MEM_PER_NODE" || s.Name == "SLURM_MEM_PER_CPU" {
+				return s, true
+			}
+		}
+	}
+	for _, s := range v.facts(listing.Env) {
+		if s.Name == "SLURM_JOB_ID" {
+			return s, true
+		}
+	}
+	return fact.Said{}, false
+}
+
+var suggested = regexp.MustCompile(`suggested max number of worker in current system is (\d+)`)
+
+// cpus judges a step that got one CPU per task although the job has more.
+func (v *view) cpus() {
+	es := v.ev("S313")
+	if len(es) == 0 {
+		return
+	}
+	m := suggested.FindStringSubmatch(es[0].Text)
+	for _, s := range v.batch() {
+		asked := s.num("cpus-per-task")
+		c, ok := s.find(srunRe)
+		if asked <= 1 || !ok {
+			continue
+		}
+		forwarded := false
+		for _, k := range s.cmds {
+			if srunRe.MatchString(k.text) && (strings.Contains(k.text, "cpus-per-task") || strings.Contains(k.text, " -c")) || strings.Contains(k.text, "SRUN_CPUS_PER_TASK") {
+				forwarded = true
+			}
+		}
+		if forwarded || m == nil || atoi(m[1]) >= asked {
+			continue
+		}
+		cert := diag.Likely
+		vs := v.facts(listing.SlurmVer)
+		if len(vs) > 0 && (strings.HasPrefix(vs[0].V, "22.05") || strings.HasPrefix(vs[0].V, "23.02")) || len(v.facts(listing.Affinity)) > 0 {
+			cert = diag.Proven
+		}
+		x := v.add(cand{id: "slurm-cpus-not-forwarded", cert: cert, tier: 1, forced: true}, cap4(es)...)
+		for _, o := range s.opts {
+			if o.name == "cpus-per-task" {
+				x.ev = append(x.ev, v.scriptEv(s, o.line, o.text))
+			}
+		}
+		x.ev = append(x.ev, v.scriptEv(s, c.line, c.text))
+		v.said(x, append(first(vs, 1), first(v.facts(listing.Affinity), 1)...)...)
+		return
+	}
+}
+
+func atoi(s string) int {
+	n := 0
+	for i := 0; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
+		n = n*10 + int(s[i]-'0')
+	}
+	return n
+}
+
+// oneNode judges several nodes of which one works.
+func (v *view) oneNode() {
+	local := v.ev("S362")
+	fewer := v.ev("S304")
+	if len(fewer) > 0 {
+		v.add(cand{id: "slurm-one-node-used", cert: diag.Likely, tier: 1, forced: true}, cap4(fewer)...)
+		return
+	}
+	for _, s := range v.batch() {
+		if s.nodes() < 2 {
+			continue
+		}
+		if _, ok := s.find(srunRe); ok {
+			continue
+		}
+		c, ok := s.find(torchrunRe)
+		if !ok || strings.Contains(c.text, "--hostfile") || strings.Contains(c.text, "pdsh") || strings.Contains(c.text, "ssh ") {
+			continue
+		}
+		if len(local) == 0 && !(strings.Contains(c.text, "--standalone") || strings.Contains(c.text, "--nnodes=1") || strings.Contains(c.text, "--nnodes 1") || !strings.Contains(c.text, "nnodes")) {
+			continue
+		}
+		if len(local) == 0 && !v.trained() {
+			continue
+		}
+		cert := diag.Proven
+		if len(local) == 0 {
+			cert = diag.Likely
+		}
+		x := v.add(cand{id: "slurm-one-node-used", cert: cert, tier: 2, forced: true}, cap4(local)...)
+		for _, o := range s.opts {
+			if o.name == "nodes" {
+				x.ev = append(x.ev, v.scriptEv(s, o.line, o.text))
+			}
+		}
+		x.ev = append(x.ev, v.scriptEv(s, c.line, c.text))
+		if x.at.Line == 0 {
+			x.at = fact.Place{File: s.File, Line: c.line, Rank: -1, Local: -1, Task: -1}
+		}
+		return
+	}
+}
+
+// bashed judges a batch script that was run with bash inside of an allocation
+// that is smaller than its directives ask for.
+func (v *view) bashed() {
+	var run fact.ShellCmd
+	for _, c := range v.l.Commands {
+		for _, s := range v.batch() {
+			base := s.path[strings.LastIndexByte(s.path, '/')+1:]
+			f := strings.Fields(c.Text)
+			if len(f) == 0 || !strings.Contains(c.Text, base) {
+				continue
+			}
+			if f[0] == "bash" || f[0] == "sh" || f[0] == "source" || strings.HasPrefix(f[0], "./") && strings.HasSuffix(strings.Fields(c.Text)[0], base) {
+				run = c
+			}
+		}
+	}
+	if run.Line == 0 || v.candidate("slurm-not-submitted") {
+		return
+	}
+	oom := v.peek("S249", "S250", "S251", "S252")
+	if len(oom) == 0 {
+		return
+	}
+	c := v.add(cand{id: "slurm-not-submitted", cert: diag.Likely, over: []string{"host-out-of-memory"}}, cap4(oom)...)
+	c.ev = append(c.ev, v.evidence(run.Place, run.Text))
+	c.at = run.Place
+	for _, s := range v.facts(listing.TRES) {
+		v.said(c, s)
+		c.cert = diag.Proven
+		break
+	}
+	for _, s := range v.batch() {
+		for _, o := range s.opts {
+			if o.name == "mem" {
+				c.ev = append(c.ev, v.scriptEv(s, o.line, o.text))
+			}
+		}
+	}
+}

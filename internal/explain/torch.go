@@ -1,0 +1,790 @@
+package explain
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/collect/listing"
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+// build is what the input says about the torch that ran.
+type build struct {
+	cpu, cuda, rocm []fact.Said // what speaks for each kind of build
+	croot           []fact.Said // Anaconda's own package: cpu by default
+	aarch64         []fact.Said
+	tegra           []fact.Said
+	nvidia          bool // nvidia-* wheels are listed
+	versions        []fact.Said
+	pip, conda      []fact.Said // torch as pip's and as conda's package in one listing
+	mac, win        *fact.Place
+	winText         string
+}
+
+var (
+	condaCPU  = regexp.MustCompile(`^(?:cpu[_-]|py[\d.]+_cpu_|py\d+_cpu|\S*_cpu_\d|cpu$)`)
+	condaCUDA = regexp.MustCompile(`cuda\d|_cu\d{2,3}`)
+)
+
+func (v *view) build() build {
+	var b build
+	for _, s := range v.l.Listing.Facts {
+		switch s.Kind {
+		case listing.Pkg:
+			switch s.Name {
+			case "torch", "pytorch", "libtorch":
+				b.versions = append(b.versions, s)
+				switch {
+				case strings.Contains(s.V, "+cpu") || strings.Contains(s.Aux, "%2Bcpu") || strings.Contains(s.Aux, "+cpu"), condaCPU.MatchString(s.Aux):
+					b.cpu = append(b.cpu, s)
+				case strings.Contains(s.V, "+rocm"):
+					b.rocm = append(b.rocm, s)
+				case strings.Contains(s.V, "+cu") || condaCUDA.MatchString(s.Aux):
+					b.cuda = append(b.cuda, s)
+				case strings.Contains(s.Aux, "/croot/"):
+					b.croot = append(b.croot, s)
+				}
+				if s.Name == "torch" {
+					b.pip = append(b.pip, s)
+				} else if s.Name == "pytorch" {
+					b.conda = append(b.conda, s)
+				}
+			case "pytorch-mutex":
+				if s.Aux == "cpu" || s.V == "cpu" {
+					b.cpu = append(b.cpu, s)
+				}
+			case "cpuonly":
+				b.cpu = append(b.cpu, s)
+			case "pytorch-triton-rocm":
+				b.rocm = append(b.rocm, s)
+			default:
+				if strings.HasPrefix(s.Name, "nvidia-") {
+					b.nvidia = true
+				}
+			}
+		case listing.TorchVer:
+			b.versions = append(b.versions, s)
+			switch {
+			case strings.Contains(s.V, "+cpu"):
+				b.cpu = append(b.cpu, s)
+			case strings.Contains(s.V, "+rocm"):
+				b.rocm = append(b.rocm, s)
+			case strings.Contains(s.V, "+cu"):
+				b.cuda = append(b.cuda, s)
+			}
+		case listing.TorchCUDA:
+			if s.V == "None" || s.V == "N/A" {
+				b.cpu = append(b.cpu, s)
+			} else if s.V != "" && s.V[0] >= '0' && s.V[0] <= '9' {
+				b.cuda = append(b.cuda, s)
+			}
+		case listing.TorchHIP:
+			if s.V != "None" && s.V != "N/A" && s.V != "" {
+				b.rocm = append(b.rocm, s)
+			}
+		case listing.CUDAAvail:
+			if s.V == "True" {
+				b.cuda = append(b.cuda, s)
+			}
+		case listing.Machine:
+			b.aarch64 = append(b.aarch64, s)
+		case listing.OS:
+			b.tegra = append(b.tegra, s)
+		}
+	}
+	if len(b.rocm) > 0 {
+		// "CUDA used to build PyTorch: N/A" is how a ROCm build reads
+		var keep []fact.Said
+		for _, s := range b.cpu {
+			if s.Kind != listing.TorchCUDA {
+				keep = append(keep, s)
+			}
+		}
+		b.cpu = keep
+	}
+	for i := range v.l.Exceptions {
+		for _, f := range v.l.Exceptions[i].Frames {
+			if len(f.File) > 3 && f.File[1] == ':' && f.File[2] == '\\' {
+				b.win, b.winText = &v.l.Exceptions[i].Place, f.File
+			}
+			if strings.HasPrefix(f.File, "/Users/") || strings.HasPrefix(f.File, "/opt/homebrew/") || strings.HasPrefix(f.File, "/Library/Frameworks/Python") {
+				b.mac, b.winText = &v.l.Exceptions[i].Place, f.File
+			}
+		}
+	}
+	return b
+}
+
+// torchDir returns the folder that holds the torch which the tracebacks and
+// warnings run through, and where it is seen.
+func (v *view) torchDir() (string, fact.Place) {
+	for i := range v.l.Exceptions {
+		for _, f := range v.l.Exceptions[i].Frames {
+			if d := beforeTorch(f.File); d != "" {
+				return d, v.l.Exceptions[i].Place
+			}
+		}
+	}
+	for _, e := range v.l.Events {
+		if d := beforeTorch(e.Text); d != "" && !e.Quoted {
+			if i := strings.LastIndexAny(d, " '\"("); i >= 0 {
+				d = d[i+1:]
+			}
+			return d, e.Place
+		}
+	}
+	return "", fact.Place{}
+}
+
+func beforeTorch(s string) string {
+	i := strings.Index(s, "/site-packages/torch/")
+	if i < 0 {
+		if i = strings.Index(s, "/dist-packages/torch/"); i < 0 {
+			return ""
+		}
+	}
+	return s[:i+len("/site-packages")]
+}
+
+// userSiteShadows reports a torch of ~/.local that runs although the
+// environment that the job uses has one of its own.
+func (v *view) userSiteShadows(b build) (ss []fact.Said, dir string, ok bool) {
+	dir, _ = v.torchDir()
+	if !strings.Contains(dir, "/.local/lib/python") {
+		return nil, "", false
+	}
+	for _, s := range b.versions {
+		if s.Kind == listing.Pkg && (len(b.cuda) > 0 || s.V != "") {
+			// a listing of another environment than ~/.local: made with -s, of a prefix, or conda's
+			if s.Name == "pytorch" || v.listedElsewhere(s) {
+				ss = append(ss, s)
+			}
+		}
+	}
+	return ss, dir, len(ss) > 0
+}
+
+// listedElsewhere reports whether a package line belongs to a named environment.
+func (v *view) listedElsewhere(s fact.Said) bool {
+	for _, e := range v.facts(listing.PkgEnv) {
+		if e.File == s.File && e.Line <= s.Line && e.V != "" && !strings.Contains(e.V, "/.local") {
+			return true
+		}
+	}
+	for _, c := range v.l.Commands {
+		if c.File == s.File && c.Line < s.Line && s.Line-c.Line < 400 && (strings.Contains(c.Text, "python -s ") || strings.Contains(c.Text, "conda list") || strings.Contains(c.Text, "PYTHONNOUSERSITE")) {
+			return true
+		}
+	}
+	return false
+}
+
+// replaced reports that an install of something else swapped torch.
+func (v *view) replaced() (out, in fact.Said, cmd string, ok bool) {
+	for _, o := range v.facts(listing.PipOut) {
+		if o.Name != "torch" {
+			continue
+		}
+		for _, n := range v.facts(listing.PipIn) {
+			if n.Name != "torch" || n.File != o.File || n.Line <= o.Line || sameFlavour(o.V, n.V) && n.V == o.V {
+				continue
+			}
+			return o, n, o.Aux, true
+		}
+	}
+	return
+}
+
+func sameFlavour(a, b string) bool { return flavour(a) == flavour(b) }
+
+func flavour(s string) string {
+	if i := strings.IndexByte(s, '+'); i >= 0 {
+		return s[i+1:]
+	}
+	return ""
+}
+
+// decideBuild judges everything that says "this torch cannot do CUDA or NCCL".
+func (v *view) decideBuild() {
+	noNCCL := v.ev("S001", "S002", "S005", "S006")
+	noCUDA := v.ev("S008", "S009")
+	hip := v.peek("log-hip-no-device", "log-hip-invalid-device")
+	noBackend := v.excWith("No supported gpu backend found", "No GPU backend", "no gpu backend")
+	all := append(append(append([]*fact.Event{}, noNCCL...), noCUDA...), hip...)
+	if len(all) == 0 && len(noBackend) == 0 {
+		v.decideListedCPU()
+		return
+	}
+	b := v.build()
+	es := cap4(all)
+	if len(es) == 0 {
+		es = nil
+	}
+	mk := func(id string, cert diag.Certainty, ss ...fact.Said) *cand {
+		c := v.add(cand{id: id, cert: cert, args: v.torchArgs(b)}, es...)
+		if len(es) == 0 && len(noBackend) > 0 {
+			x := noBackend[0]
+			c.at = x.Place
+			c.ev = append(c.ev, v.evidence(x.Place, x.Type+": "+x.Message))
+			c.where = append(c.where, v.where(x.Place))
+		}
+		v.said(c, first(ss, 3)...)
+		return c
+	}
+	if len(b.versions) == 0 {
+		for _, e := range v.ev("S104", "S069") {
+			_ = e
+		}
+	}
+	redirect := v.peek("S104", "S069")
+	switch {
+	case len(noNCCL) > 0 && (b.win != nil || b.mac != nil || len(redirect) > 0):
+		c := mk("torch-platform-has-no-nccl", diag.Proven)
+		for _, e := range redirect {
+			c.ev = append(c.ev, v.evidence(e.Place, e.Text))
+		}
+		if b.winText != "" {
+			p := b.win
+			if p == nil {
+				p = b.mac
+			}
+			c.ev = append(c.ev, v.evidence(*p, b.winText))
+		}
+		return
+	}
+	if o, n, cmd, ok := v.replaced(); ok {
+		if !explicitTorch(cmd) || flavour(o.V) != "" && flavour(n.V) == "" {
+			c := mk("torch-replaced-by-dependency", diag.Proven, o, n)
+			c.args = mergeArgs(c.args, diag.Args{"old": o.V, "new": n.V, "command": cmd})
+			c.over = []string{"torch-cpu-build", "torch-built-without-nccl"}
+			return
+		}
+	}
+	if ss, dir, ok := v.userSiteShadows(b); ok {
+		c := mk("env-user-site-shadows", diag.Proven, ss...)
+		c.args = mergeArgs(c.args, diag.Args{"dir": dir, "torch_dir": dir + "/torch"})
+		return
+	}
+	if ss, dir, ok := v.pythonPathShadows(); ok {
+		c := mk("env-pythonpath-shadows", diag.Proven, ss...)
+		c.args = mergeArgs(c.args, diag.Args{"dir": dir})
+		return
+	}
+	nvidiaHere := len(v.facts(listing.Driver)) > 0 || len(v.facts(listing.GPU)) > 0
+	if len(b.rocm) > 0 && (nvidiaHere || len(hip) > 0 && nvidiaHere || len(noCUDA)+len(noNCCL) > 0 && nvidiaHere) {
+		mk("torch-wrong-accelerator", diag.Proven, append(first(b.rocm, 2), first(append(v.facts(listing.Driver), v.facts(listing.GPU)...), 2)...)...)
+		return
+	}
+	if len(hip) > 0 {
+		return // the general rules know what a missing HIP device suggests
+	}
+	if len(noNCCL) > 0 && (len(b.tegra) > 0 || len(b.cuda) > 0) && len(b.cpu) == 0 {
+		cert := diag.Likely
+		if len(b.tegra) > 0 && len(b.cuda) > 0 {
+			cert = diag.Proven
+		}
+		mk("torch-built-without-nccl", cert, append(first(b.cuda, 2), first(b.tegra, 1)...)...)
+		return
+	}
+	if other := v.otherPython(); other != nil && len(b.cpu) == 0 {
+		c := mk("env-not-activated", diag.Likely, *other)
+		c.needs = append(c.needs, "which python torchrun; python -c 'import sys, torch; print(sys.executable, torch.__file__, torch.__version__)'")
+		return
+	}
+	if len(b.cpu) > 0 {
+		if contradicts(b) {
+			v.unknown(es, "python -c 'import torch; print(torch.__file__, torch.__version__, torch.version.cuda)'")
+			return
+		}
+		mk("torch-cpu-build", diag.Proven, b.cpu...)
+		return
+	}
+	if len(b.croot) > 0 && len(noNCCL)+len(noCUDA) > 0 {
+		mk("torch-cpu-build", diag.Likely, b.croot...)
+		return
+	}
+	if len(b.aarch64) > 0 && len(b.versions) > 0 && !b.nvidia && len(noNCCL)+len(noCUDA) > 0 && plainVersion(b.versions) {
+		mk("torch-cpu-build", diag.Likely, append(first(b.versions, 1), b.aarch64[0])...)
+		return
+	}
+	if len(noCUDA) > 0 {
+		// only a build without CUDA and ROCm says so
+		c := mk("torch-cpu-build", diag.Likely, b.versions...)
+		c.needs = append(c.needs, "python -c 'import torch; print(torch.__file__, torch.__version__, torch.version.cuda)'")
+		return
+	}
+	if len(noBackend) > 0 && len(es) == 0 {
+		v.gpuMissing(noBackendEvents(noBackend))
+		return
+	}
+	v.unknown(es, "python -c 'import torch; print(torch.__file__, torch.__version__, torch.version.cuda)'", "python -m pip show -f torch | head -4; conda list '^pytorch$'")
+}
+
+// decideListedCPU: nothing failed, but a session shows a CPU build and asks about it.
+func (v *view) decideListedCPU() {}
+
+func noBackendEvents(xs []*fact.Exception) []*fact.Event {
+	var es []*fact.Event
+	for _, x := range xs {
+		es = append(es, &fact.Event{Place: x.Place, Text: x.Type + ": " + x.Message, Rule: ""})
+	}
+	return es
+}
+
+func contradicts(b build) bool {
+	// two listings of different environments, one with CUDA: which one ran is not told
+	for _, c := range b.cuda {
+		for _, p := range b.cpu {
+			if c.Kind == listing.Pkg && p.Kind == listing.Pkg && c.File != p.File && c.Name == p.Name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func plainVersion(ss []fact.Said) bool {
+	for _, s := range ss {
+		if strings.Contains(s.V, "+") {
+			return false
+		}
+	}
+	return true
+}
+
+// explicitTorch reports whether a pip command asks for torch itself.
+func explicitTorch(cmd string) bool {
+	for _, w := range strings.Fields(cmd) {
+		w = strings.Trim(w, `"'`)
+		if w == "torch" || strings.HasPrefix(w, "torch==") || strings.HasPrefix(w, "torch>") || strings.HasPrefix(w, "torch<") || strings.HasPrefix(w, "torch~") || strings.HasPrefix(w, "torch-") {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *view) torchArgs(b build) diag.Args {
+	a := diag.Args{}
+	if d, _ := v.torchDir(); d != "" {
+		a["torch_dir"] = d + "/torch"
+	}
+	for _, s := range b.versions {
+		if s.V != "" {
+			a["version"] = s.V
+			a["public_version"], _, _ = strings.Cut(s.V, "+")
+		}
+	}
+	for _, s := range b.cuda {
+		if s.Kind == listing.TorchCUDA {
+			a["torch_cuda"] = s.V
+		}
+	}
+	for _, x := range v.l.Exits {
+		if x.Binary != "" {
+			a["python"] = x.Binary
+			break
+		}
+	}
+	if ds := v.facts(listing.Driver); len(ds) > 0 {
+		a["driver"] = ds[0].V
+	}
+	if gs := v.facts(listing.GPU); len(gs) > 0 {
+		a["gpu"] = gs[0].V
+	}
+	return a
+}
+
+func mergeArgs(a, b diag.Args) diag.Args {
+	if a == nil {
+		a = diag.Args{}
+	}
+	for k, x := range b {
+		if x != "" {
+			a[k] = x
+		}
+	}
+	return a
+}
+
+func cap4(es []*fact.Event) []*fact.Event {
+	if len(es) > 6 {
+		return es[:6]
+	}
+	return es
+}
+
+func first(ss []fact.Said, n int) []fact.Said {
+	if len(ss) > n {
+		ss = ss[:n]
+	}
+	return append([]fact.Said(nil), ss...)
+}
+
+func (v *view) excWith(words ...string) []*fact.Exception {
+	var out []*fact.Exception
+	for _, x := range v.exc {
+		for _, w := range words {
+			if strings.Contains(x.Message, w) {
+				out = append(out, x)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// unknown notes a failure whose cause the input cannot decide, with what would.
+func (v *view) unknown(es []*fact.Event, needs ...string) {
+	v.unsure = append(v.unsure, es...)
+	for _, n := range needs {
+		dup := false
+		for _, x := range v.needs {
+			dup = dup || x == n
+		}
+		if !dup {
+			v.needs = append(v.needs, n)
+		}
+	}
+}
+
+// pythonPathShadows reports a torch that PYTHONPATH puts before the environment's.
+func (v *view) pythonPathShadows() (ss []fact.Said, dir string, ok bool) {
+	pp, s, has := v.env("PYTHONPATH")
+	if !has {
+		return nil, "", false
+	}
+	tdir, _ := v.torchDir()
+	venv, _, _ := v.env("VIRTUAL_ENV")
+	conda, _, _ := v.env("CONDA_PREFIX")
+	for _, d := range strings.Split(pp, ":") {
+		if d == "" {
+			continue
+		}
+		if tdir != "" && strings.HasPrefix(tdir, d) || tdir == "" && torchish(d) {
+			if venv != "" && strings.HasPrefix(d, venv) || conda != "" && strings.HasPrefix(d, conda) {
+				continue
+			}
+			return []fact.Said{s}, d, true
+		}
+	}
+	return nil, "", false
+}
+
+func torchish(d string) bool {
+	l := strings.ToLower(d)
+	return strings.Contains(l, "/pytorch/") || strings.Contains(l, "/torch/") || strings.Contains(l, "/pytorch-")
+}
+
+var attrTorch = regexp.MustCompile(`^(?:partially initialized )?module 'torch(?:\.[\w.]+)?' has no attribute '(\w+)'`)
+
+// decideTorchPackage judges what a torch package that is not whole, or not the
+// one that was meant, says.
+func (v *view) decideTorchPackage() {
+	var attr *fact.Exception
+	for _, x := range v.exc {
+		if attrTorch.MatchString(x.Message) {
+			attr = x
+			break
+		}
+	}
+	noDist := v.excWith("No module named 'torch.distributed'", "No module named 'torch._C'", "No module named 'torch.cuda'", "cannot import name '_C' from 'torch'")
+	broken := v.facts(listing.PipBroken)
+	var torchBroken []fact.Said
+	for _, s := range broken {
+		if strings.Contains(s.V, "-orch") {
+			torchBroken = append(torchBroken, s)
+		}
+	}
+	failing := attr
+	if failing == nil && len(noDist) > 0 {
+		failing = noDist[0]
+	}
+	inTorch := v.tornTorch()
+	b := v.build()
+	twice := len(b.pip) > 0 && len(b.conda) > 0 && v.sameListing(b.pip, b.conda)
+	if len(torchBroken) > 0 && (failing != nil || inTorch != nil || v.importOfTorchFails()) {
+		c := v.addExc(cand{id: "torch-install-damaged", cert: diag.Proven, over: []string{"host-disk-full", "torch-not-installed", "run-exception"}}, failing, inTorch)
+		v.said(c, first(torchBroken, 2)...)
+		v.used["S356"], v.used["S317"] = true, true
+		return
+	}
+	if inTorch != nil {
+		cert := diag.Likely
+		if twice {
+			cert = diag.Proven
+		}
+		v.used["S237"] = true
+		c := v.add(cand{id: "torch-install-damaged", cert: cert}, inTorch)
+		if twice {
+			v.said(c, b.pip[0], b.conda[0])
+		}
+		return
+	}
+	if attr != nil {
+		m := attrTorch.FindStringSubmatch(attr.Message)
+		if ss, dir, ok := v.pythonPathShadows(); ok {
+			c := v.addExc(cand{id: "env-pythonpath-shadows", cert: diag.Proven, args: diag.Args{"dir": dir}}, attr)
+			v.said(c, ss...)
+			return
+		}
+		if ss, dir, ok := v.userSiteShadows(b); ok {
+			c := v.addExc(cand{id: "env-user-site-shadows", cert: diag.Likely, args: diag.Args{"dir": dir}}, attr)
+			v.said(c, ss...)
+			return
+		}
+		switch m[1] {
+		case "__version__":
+			v.addExc(cand{id: "torch-install-damaged", cert: diag.Likely}, attr)
+		case "init_process_group":
+			v.used["S007"] = true
+			v.addExc(cand{id: "torch-built-without-distributed", cert: diag.Likely}, attr)
+		}
+		return
+	}
+	if len(noDist) > 0 {
+		v.addExc(cand{id: "torch-install-damaged", cert: diag.Likely}, noDist[0])
+	}
+}
+
+func (v *view) sameListing(a, b []fact.Said) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.File == y.File && x.V != y.V {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (v *view) importOfTorchFails() bool {
+	for _, x := range v.exc {
+		if n := len(x.Frames); n > 0 && strings.HasSuffix(x.Frames[n-1].File, "/torch/__init__.py") {
+			return true
+		}
+	}
+	return false
+}
+
+// tornTorch returns an undefined torch symbol inside torch's own libraries.
+func (v *view) tornTorch() *fact.Event {
+	for _, e := range v.peek("S237") {
+		if strings.Contains(e.Text, "/torch/lib/lib") || strings.Contains(e.Text, "/torch/_C") {
+			return e
+		}
+	}
+	return nil
+}
+
+// addExc notes a candidate from an exception (and an event that may be nil).
+func (v *view) addExc(c cand, x *fact.Exception, es ...*fact.Event) *cand {
+	if x != nil {
+		if c.at.Line == 0 {
+			c.at = x.Place
+		}
+		c.ev = append(c.ev, v.excEvidence(x)...)
+		c.where = append(c.where, v.where(x.Place))
+		if c.args == nil {
+			c.args = diag.Args{}
+		}
+		if c.args["exception"] == "" {
+			c.args["exception"] = x.Type
+			c.args["message"] = clipText(x.Message, 200)
+		}
+		if f := userFrame(x); f.File != "" && c.args["frame_file"] == "" {
+			c.args["frame_file"], c.args["frame_line"] = f.File, strconv.Itoa(f.Line)
+		}
+	}
+	var live []*fact.Event
+	for _, e := range es {
+		if e != nil {
+			live = append(live, e)
+		}
+	}
+	return v.add(c, live...)
+}
+
+func (v *view) excEvidence(x *fact.Exception) []fact.Evidence {
+	out := []fact.Evidence{v.evidence(x.Place, clipText(x.Type+": "+x.Message, 400))}
+	if f := userFrame(x); f.File != "" {
+		e := v.evidence(x.Place, `File "`+f.File+`", line `+strconv.Itoa(f.Line)+inFunc(f.Func)+codeOf(f.Code))
+		if x.Start > 0 {
+			e.Line = x.Start
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func inFunc(f string) string {
+	if f == "" {
+		return ""
+	}
+	return ", in " + f
+}
+
+func codeOf(c string) string {
+	if c == "" {
+		return ""
+	}
+	return ": " + c
+}
+
+func clipText(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// userFrame returns the last frame of the program's own code, else the last one.
+func userFrame(x *fact.Exception) fact.Frame {
+	for i := len(x.Frames) - 1; i >= 0; i-- {
+		f := x.Frames[i].File
+		if !strings.Contains(f, "/site-packages/") && !strings.Contains(f, "/dist-packages/") && !strings.Contains(f, "/lib/python") && !strings.HasPrefix(f, "<frozen") && !strings.Contains(f, `\site-packages\`) {
+			return x.Frames[i]
+		}
+	}
+	if n := len(x.Frames); n > 0 {
+		return x.Frames[n-1]
+	}
+	return fact.Frame{}
+}
+
+// extFrame returns the extension package in whose code the exception was raised, "" for torch itself.
+func extFrame(x *fact.Exception) string {
+	for i := len(x.Frames) - 1; i >= 0; i-- {
+		f := x.Frames[i].File
+		for _, sep := range []string{"/site-packages/", "/dist-packages/"} {
+			if j := strings.Index(f, sep); j >= 0 {
+				p := f[j+len(sep):]
+				if k := strings.IndexByte(p, '/'); k > 0 {
+					p = p[:k]
+				}
+				p = strings.TrimSuffix(p, ".py")
+				if p == "torch" {
+					if i == len(x.Frames)-1 && !strings.Contains(f, "/autograd/") && !strings.Contains(f, "_tensor.py") && !strings.Contains(f, "/_ops.py") && !strings.Contains(f, "/nn/modules/module.py") && !strings.Contains(f, "/utils/_contextlib.py") {
+						return ""
+					}
+					continue
+				}
+				return p
+			}
+		}
+		return ""
+	}
+	return ""
+}
+
+// decideLibraries judges loader errors.
+func (v *view) decideLibraries() {
+	if es := v.ev("S227"); len(es) > 0 {
+		var w11, w12 []fact.Said
+		seen := map[string]fact.Said{}
+		for _, s := range v.facts(listing.Pkg) {
+			if strings.HasPrefix(s.Name, "nvidia-nccl-cu") {
+				seen[s.Name] = s
+			}
+		}
+		for _, s := range seen {
+			w11 = append(w11, s)
+		}
+		_ = w12
+		if len(seen) > 1 {
+			c := v.add(cand{id: "nccl-wheels-collide", cert: diag.Proven, over: []string{"nccl-library-too-old"}}, cap4(es)...)
+			v.said(c, w11...)
+		} else {
+			c := v.add(cand{id: "nccl-library-too-old", cert: diag.Proven}, cap4(es)...)
+			for _, s := range v.facts(listing.LDD) {
+				if strings.HasPrefix(s.Name, "libnccl") {
+					v.said(c, s)
+					c.args = mergeArgs(c.args, diag.Args{"path": s.V})
+				}
+			}
+			for _, n := range []string{"LD_PRELOAD", "LD_LIBRARY_PATH"} {
+				if val, s, ok := v.env(n); ok && strings.Contains(strings.ToLower(val), "nccl") {
+					v.said(c, s)
+					c.args = mergeArgs(c.args, diag.Args{"var": n, "value": val})
+				}
+			}
+			v.said(c, w11...)
+		}
+	}
+	if es := v.ev("S228"); len(es) > 0 {
+		v.add(cand{id: "nccl-library-missing", cert: diag.Proven}, cap4(es)...)
+	}
+	// cuDNN, nvJitLink, cuBLASLt of somebody else come first
+	if es := v.ev("S230", "S231", "log-cudnn-version-incompatible"); len(es) > 0 {
+		c := v.add(cand{id: "cuda-library-shadowed", cert: diag.Proven}, cap4(es)...)
+		if val, s, ok := v.env("LD_LIBRARY_PATH"); ok && val != "" {
+			v.said(c, s)
+			c.args = mergeArgs(c.args, diag.Args{"var": "LD_LIBRARY_PATH", "value": val})
+		}
+		v.moduleEv(c, "cuda", "cudnn", "nvhpc", "hpc_sdk")
+	} else if xs := v.excWith("cuDNN version incompatibility"); len(xs) > 0 {
+		c := v.addExc(cand{id: "cuda-library-shadowed", cert: diag.Proven}, xs[0])
+		v.moduleEv(c, "cudnn", "cuda")
+	}
+	if es := v.ev("S229"); len(es) > 0 {
+		e := es[0]
+		x := v.excAt(e)
+		torchItself := x != nil && len(x.Frames) > 0 && strings.Contains(x.Frames[len(x.Frames)-1].File, "/torch/__init__.py")
+		if x != nil && !torchItself && len(x.Frames) > 0 {
+			c := v.add(cand{id: "torch-extension-built-for-other-torch", cert: diag.Likely}, cap4(es)...)
+			for _, s := range v.facts(listing.TorchCUDA) {
+				v.said(c, s)
+				c.cert = diag.Proven
+			}
+			v.said(c, first(v.facts(listing.TorchVer), 1)...)
+		} else {
+			v.add(cand{id: "cuda-library-missing", cert: diag.Likely}, cap4(es)...)
+		}
+	}
+	if es := v.ev("S237"); len(es) > 0 && v.tornTorch() == nil {
+		c := v.add(cand{id: "torch-extension-built-for-other-torch", cert: diag.Proven}, cap4(es)...)
+		for _, s := range v.facts(listing.Pkg) {
+			if s.Name == "torch" {
+				v.said(c, s)
+				break
+			}
+		}
+	}
+}
+
+func (v *view) excAt(e *fact.Event) *fact.Exception {
+	for i := range v.l.Exceptions {
+		x := &v.l.Exceptions[i]
+		for _, k := range x.Sigs {
+			if k < len(v.l.Events) && &v.l.Events[k] == e {
+				return x
+			}
+		}
+		if x.File == e.File && x.Line == e.Line {
+			return x
+		}
+	}
+	return nil
+}
+
+// moduleEv quotes the module load of the script that names one of the words.
+func (v *view) moduleEv(c *cand, words ...string) {
+	for _, s := range v.scripts {
+		for _, cmd := range s.cmds {
+			l := strings.ToLower(cmd.text)
+			if !strings.HasPrefix(l, "module ") && !strings.HasPrefix(l, "ml ") {
+				continue
+			}
+			for _, w := range words {
+				if strings.Contains(l, w) {
+					c.ev = append(c.ev, v.scriptEv(s, cmd.line, cmd.text))
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,595 @@
+// Package explain names the cause of a dead job from what its logs, script and
+// pasted listings hold. It judges facts only: which line proves what, what is
+// a consequence, and what is missing. The order in which causes are preferred
+// is written down in choose.go.
+package explain
+
+import (
+	"fmt"
+	"regexp"
+	"sort"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/collect/listing"
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+// RuleInfo is what the knowledge base says about a signature.
+type RuleInfo struct {
+	Sig, Role, Certainty string
+	Proves, Suggests     []string
+}
+
+// Options of Explain.
+type Options struct {
+	Rules       func(rule string) (RuleInfo, bool)
+	MaxEvidence int // lines of evidence per finding; 0: 8
+}
+
+// view is the input with the indexes that deciders ask.
+type view struct {
+	l       *fact.Logs
+	set     *diag.Set
+	opt     Options
+	scripts []*script
+	sources []fact.SourceText
+	bySig   map[string][]*fact.Event
+	byRule  map[string][]*fact.Event
+	used    map[string]bool // signatures that a decider has judged
+	cands   []cand
+	notes   []diag.Finding // context
+	exc     []*fact.Exception
+	dead    bool
+	needs   []string // of an unknown verdict
+	unsure  []*fact.Event
+}
+
+// cand is a possible cause.
+type cand struct {
+	id     string
+	rule   string // log rule whose text explains it
+	cert   diag.Certainty
+	tier   int // 0: says what broke; 1: may be an echo of something else; 2: what is left when nothing says more
+	args   diag.Args
+	ev     []fact.Evidence
+	where  []diag.Where
+	needs  []string
+	at     fact.Place // of its first evidence
+	over   []string   // causes that it makes consequences
+	forced bool       // stands whatever came later, also in a job that ended well
+}
+
+func newView(l *fact.Logs, set *diag.Set, o Options) *view {
+	v := &view{l: l, set: set, opt: o, bySig: map[string][]*fact.Event{}, byRule: map[string][]*fact.Event{}, used: map[string]bool{}}
+	if v.opt.MaxEvidence <= 0 {
+		v.opt.MaxEvidence = 8
+	}
+	for i := range l.Texts {
+		t := l.Texts[i]
+		if t.Kind == fact.KindScript {
+			v.scripts = append(v.scripts, readScript(t, l.Files[t.File].Path))
+		} else {
+			v.sources = append(v.sources, t)
+		}
+	}
+	v.dead = v.deathSigns()
+	for i := range l.Exceptions {
+		x := &l.Exceptions[i]
+		if x.Quoted || v.survived(x.Handled != "", x.After, x.Place) {
+			continue
+		}
+		v.exc = append(v.exc, x)
+	}
+	alive := map[int]bool{} // events on the lines of exceptions that were survived
+	for i := range l.Exceptions {
+		x := &l.Exceptions[i]
+		if v.survived(x.Handled != "", x.After, x.Place) {
+			for _, e := range x.Sigs {
+				alive[e] = true
+			}
+		}
+	}
+	for i := range l.Events {
+		e := &l.Events[i]
+		if e.Quoted || alive[i] {
+			continue
+		}
+		v.bySig[e.Sig] = append(v.bySig[e.Sig], e)
+		v.byRule[e.Rule] = append(v.byRule[e.Rule], e)
+	}
+	for _, es := range v.bySig {
+		v.sortEvents(es)
+	}
+	return v
+}
+
+func (v *view) sortEvents(es []*fact.Event) {
+	sort.SliceStable(es, func(i, j int) bool { return before(es[i].Place, es[j].Place) })
+}
+
+// survived reports whether the program went on after something: it says that
+// it handled it, or training went on for long and nothing died.
+func (v *view) survived(handled bool, after int, p fact.Place) bool {
+	switch {
+	case handled && (after >= 3 || !v.dead):
+		return true
+	case after >= 3 && !v.dead:
+		return true
+	case after >= 3 && v.restartedAfter(p):
+		return true
+	}
+	return false
+}
+
+// restartedAfter reports whether the job was started again after this place and trained on.
+func (v *view) restartedAfter(p fact.Place) bool {
+	for _, s := range v.l.Listing.Facts {
+		if s.Kind == "restart" && s.File == p.File && s.Line > p.Line {
+			return true
+		}
+	}
+	return false
+}
+
+// skew is how much clocks of nodes may differ, in milliseconds.
+const skew = 2000
+
+// before orders places: by time when both are known and further apart than
+// clocks may be, else by position in one file.
+func before(a, b fact.Place) bool {
+	if a.TK != 0 && a.TK == b.TK && a.TK != fact.TimeRelative {
+		d := a.Time - b.Time
+		if d < -skew || d > skew {
+			return d < 0
+		}
+	}
+	if a.File == b.File {
+		return a.Line < b.Line
+	}
+	return false
+}
+
+// ev returns the live events of signatures (S001) or rules (log-…), first failure first.
+func (v *view) ev(names ...string) []*fact.Event {
+	var out []*fact.Event
+	for _, n := range names {
+		v.used[n] = true
+		if n[0] == 'S' {
+			out = append(out, v.bySig[n]...)
+		} else {
+			out = append(out, v.byRule[n]...)
+		}
+	}
+	v.sortEvents(out)
+	return out
+}
+
+// peek is ev without taking the signatures from the general rule.
+func (v *view) peek(names ...string) []*fact.Event {
+	var out []*fact.Event
+	for _, n := range names {
+		if n[0] == 'S' {
+			out = append(out, v.bySig[n]...)
+		} else {
+			out = append(out, v.byRule[n]...)
+		}
+	}
+	return out
+}
+
+func (v *view) has(names ...string) bool { return len(v.peek(names...)) > 0 }
+
+// evidence quotes places.
+func (v *view) evidence(p fact.Place, text string) fact.Evidence {
+	e := fact.Evidence{Source: fact.SrcLog, Path: v.path(p.File), Line: p.Line, Node: p.Node, Excerpt: text}
+	if k := v.l.Files; p.File < len(k) && k[p.File].Kind == fact.KindScript {
+		e.Source = fact.SrcScript
+	}
+	if p.Rank >= 0 {
+		r := p.Rank
+		e.Rank = &r
+	}
+	return e
+}
+
+func (v *view) path(file int) string {
+	if file >= 0 && file < len(v.l.Files) {
+		return v.l.Files[file].Path
+	}
+	return ""
+}
+
+func (v *view) where(p fact.Place) diag.Where {
+	w := diag.Where{File: v.path(p.File), Line: p.Line, Node: p.Node}
+	if r := v.rankOf(p); r >= 0 {
+		w.Rank = &r
+	}
+	return w
+}
+
+// rankOf returns the global rank of a place. An srun label is a rank only when
+// each task is a rank, not a launcher that starts several.
+func (v *view) rankOf(p fact.Place) int {
+	if p.Rank >= 0 {
+		return p.Rank
+	}
+	if p.Task >= 0 && !v.tasksAreLaunchers() {
+		return p.Task
+	}
+	return -1
+}
+
+func (v *view) tasksAreLaunchers() bool {
+	for _, x := range v.l.Exits {
+		if x.By == "torchrun" || x.By == "table" {
+			return true
+		}
+	}
+	for _, s := range v.scripts {
+		if s.torchrun() {
+			return true
+		}
+	}
+	return false
+}
+
+// add notes a candidate from events.
+func (v *view) add(c cand, es ...*fact.Event) *cand {
+	for i, e := range es {
+		if i == 0 {
+			if c.at.Line == 0 {
+				c.at = e.Place
+			}
+			if c.rule == "" {
+				c.rule = e.Rule
+			}
+		}
+		if len(c.ev) < v.opt.MaxEvidence {
+			c.ev = append(c.ev, v.evidence(e.Place, e.Text))
+		}
+		if i < 4 {
+			c.where = append(c.where, v.where(e.Place))
+		}
+		if i == 0 {
+			c.args = merge(c.args, e.Args)
+		}
+	}
+	v.cands = append(v.cands, c)
+	return &v.cands[len(v.cands)-1]
+}
+
+func merge(a diag.Args, b map[string]string) diag.Args {
+	if len(b) == 0 {
+		return a
+	}
+	if a == nil {
+		a = diag.Args{}
+	}
+	for k, x := range b {
+		if a[k] == "" {
+			a[k] = x
+		}
+	}
+	return a
+}
+
+// said adds facts of listings as evidence to a candidate.
+func (v *view) said(c *cand, ss ...fact.Said) {
+	for _, s := range ss {
+		if s.Line == 0 || len(c.ev) >= v.opt.MaxEvidence+4 {
+			continue
+		}
+		e := v.evidence(s.Place, s.Text)
+		if k := v.l.Files; s.File < len(k) && k[s.File].Kind == fact.KindLog && s.Rank < 0 {
+			e.Source = fact.SrcListing
+		}
+		c.ev = append(c.ev, e)
+		if c.at.Line == 0 {
+			c.at = s.Place
+		}
+	}
+}
+
+func (v *view) facts(kind string) []fact.Said { return v.l.Listing.All(kind) }
+
+func (v *view) env(name string) (string, fact.Said, bool) {
+	for _, s := range v.l.Listing.Facts {
+		if s.Kind == listing.Env && s.Name == name {
+			return s.V, s, true
+		}
+	}
+	return "", fact.Said{}, false
+}
+
+var successAfter = 40 // lines of a file's end in which a success may stand
+
+// deathSigns reports whether anything says that the job died.
+func (v *view) deathSigns() bool {
+	last := map[int]int{} // last sign of success by file
+	for _, s := range v.l.Listing.Facts {
+		if s.Kind == "success" && s.Line > last[s.File] {
+			last[s.File] = s.Line
+		}
+	}
+	done := v.sacctDone()
+	for _, x := range v.l.Exits {
+		if x.Code == 0 && x.Words == "" {
+			continue
+		}
+		if done || last[x.File] > x.Line {
+			continue
+		}
+		return true
+	}
+	deadly := map[string]bool{"S021": true, "S022": true, "S029": true, "S030": true, "S036": true, "S037": true, "S089": true, "S092": true, "S093": true, "S094": true, "S095": true,
+		"S241": true, "S242": true, "S243": true, "S244": true, "S245": true, "S246": true, "S247": true, "S248": true, "S249": true, "S250": true, "S251": true, "S252": true, "S263": true,
+		"S254": true, "S255": true, "S256": true, "S257": true, "S259": true, "S264": true, "S327": true, "S328": true}
+	for _, e := range v.l.Events {
+		if !e.Quoted && deadly[e.Sig] && !done && last[e.File] < e.Line {
+			return true
+		}
+	}
+	for _, x := range v.l.Exceptions {
+		if !x.Quoted && x.Handled == "" && x.After == 0 && !done && last[x.File] < x.Line {
+			return true
+		}
+	}
+	return false
+}
+
+// sacctDone reports whether sacct says that the job completed.
+func (v *view) sacctDone() bool {
+	ok := false
+	for _, s := range v.facts(listing.Sacct) {
+		switch {
+		case strings.HasPrefix(s.V, "COMPLETED"):
+			if !strings.Contains(s.Name, ".") {
+				ok = true
+			}
+		case strings.HasPrefix(s.V, "RUNNING"), strings.HasPrefix(s.V, "PENDING"):
+		default:
+			return false
+		}
+	}
+	return ok
+}
+
+func (v *view) sacctState(prefix string) (fact.Said, bool) {
+	for _, s := range v.facts(listing.Sacct) {
+		if strings.HasPrefix(s.V, prefix) {
+			return s, true
+		}
+	}
+	return fact.Said{}, false
+}
+
+// script is a batch script of the input, read as text.
+type script struct {
+	fact.SourceText
+	path  string
+	opts  []opt    // live #SBATCH options
+	late  []opt    // #SBATCH lines that sbatch does not read
+	cmds  []srcCmd // commands, continuation lines joined
+	shell string   // first line
+	crlf  bool
+}
+
+type opt struct {
+	name, val string
+	line      int
+	text      string
+}
+
+type srcCmd struct {
+	text string
+	line int
+}
+
+var longOf = map[string]string{"N": "nodes", "n": "ntasks", "c": "cpus-per-task", "t": "time", "p": "partition", "G": "gpus", "J": "job-name", "o": "output", "e": "error", "A": "account", "w": "nodelist"}
+
+func readScript(t fact.SourceText, path string) *script {
+	s := &script{SourceText: t, path: path}
+	started := false
+	var join strings.Builder
+	joinLine := 0
+	for i, l := range t.Lines {
+		no := t.From + i
+		if strings.HasSuffix(l, "\r") {
+			s.crlf = true
+			l = strings.TrimSuffix(l, "\r")
+		}
+		if i == 0 {
+			s.shell = l
+		}
+		tr := strings.TrimSpace(l)
+		if strings.HasPrefix(l, "#SBATCH") {
+			os := parseOpts(l[7:], no, l)
+			if started {
+				s.late = append(s.late, os...)
+			} else {
+				s.opts = append(s.opts, os...)
+			}
+			continue
+		}
+		if tr == "" || strings.HasPrefix(tr, "#") && join.Len() == 0 {
+			continue
+		}
+		started = true
+		if join.Len() == 0 {
+			joinLine = no
+		}
+		if strings.HasSuffix(tr, "\\") {
+			join.WriteString(strings.TrimSuffix(tr, "\\") + " ")
+			continue
+		}
+		join.WriteString(tr)
+		s.cmds = append(s.cmds, srcCmd{join.String(), joinLine})
+		join.Reset()
+	}
+	if join.Len() > 0 {
+		s.cmds = append(s.cmds, srcCmd{join.String(), joinLine})
+	}
+	return s
+}
+
+func parseOpts(rest string, line int, text string) []opt {
+	var out []opt
+	f := strings.Fields(rest)
+	for i := 0; i < len(f); i++ {
+		w := f[i]
+		if strings.HasPrefix(w, "#") {
+			break
+		}
+		switch {
+		case strings.HasPrefix(w, "--"):
+			n, val, eq := strings.Cut(w[2:], "=")
+			if !eq && i+1 < len(f) && !strings.HasPrefix(f[i+1], "-") {
+				i++
+				val = f[i]
+			}
+			out = append(out, opt{n, strings.Trim(val, `"'`), line, text})
+		case strings.HasPrefix(w, "-") && len(w) > 1:
+			n := longOf[w[1:2]]
+			val := strings.TrimPrefix(w[2:], "=")
+			if val == "" && i+1 < len(f) && !strings.HasPrefix(f[i+1], "-") {
+				i++
+				val = f[i]
+			}
+			if n == "" {
+				n = w[1:2]
+			}
+			out = append(out, opt{n, strings.Trim(val, `"'`), line, text})
+		}
+	}
+	return out
+}
+
+// get returns the last value of an option.
+func (s *script) get(name string) (opt, bool) {
+	for i := len(s.opts) - 1; i >= 0; i-- {
+		if s.opts[i].name == name {
+			return s.opts[i], true
+		}
+	}
+	return opt{}, false
+}
+
+func (s *script) num(name string) int {
+	o, ok := s.get(name)
+	if !ok {
+		return 0
+	}
+	n := 0
+	for i := 0; i < len(o.val) && o.val[i] >= '0' && o.val[i] <= '9'; i++ {
+		n = n*10 + int(o.val[i]-'0')
+		if n > 1<<20 {
+			break
+		}
+	}
+	return n
+}
+
+func (s *script) nodes() int { return max(s.num("nodes"), 0) }
+
+// tasksPerNode as far as the directives tell; 0: not told.
+func (s *script) tasksPerNode() int {
+	if n := s.num("ntasks-per-node"); n > 0 {
+		return n
+	}
+	t, n := s.num("ntasks"), max(1, s.nodes())
+	if t > 0 && s.nodes() > 0 {
+		return (t + n - 1) / n
+	}
+	if t > 0 {
+		return t
+	}
+	return 0
+}
+
+// gpus reports whether a GPU is asked for, and by which option.
+func (s *script) gpus() (opt, bool) {
+	for _, o := range s.opts {
+		switch o.name {
+		case "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket":
+			if o.val != "0" {
+				return o, true
+			}
+		case "gres", "tres-per-node", "tres-per-task":
+			if strings.Contains(o.val, "gpu") && !strings.HasSuffix(o.val, "gpu:0") {
+				return o, true
+			}
+		}
+	}
+	return opt{}, false
+}
+
+func (s *script) exclusive() bool { _, ok := s.get("exclusive"); return ok }
+
+func (s *script) submitted() bool { return len(s.opts)+len(s.late) > 0 }
+
+// find returns the first command that matches.
+func (s *script) find(re *regexp.Regexp) (srcCmd, bool) {
+	for _, c := range s.cmds {
+		if re.MatchString(c.text) {
+			return c, true
+		}
+	}
+	return srcCmd{}, false
+}
+
+var (
+	torchrunRe = regexp.MustCompile(`\b(?:torchrun|torch\.distributed\.(?:run|launch)|accelerate launch|deepspeed )\b|\bdeepspeed\b`)
+	srunRe     = regexp.MustCompile(`(?:^|[;&|(]\s*|\s)srun\b`)
+)
+
+func (s *script) torchrun() bool {
+	_, ok := s.find(torchrunRe)
+	return ok
+}
+
+// srunTorchrun returns the command that starts a launcher in every task.
+func (s *script) srunTorchrun() (srcCmd, bool) {
+	for _, c := range s.cmds {
+		if srunRe.MatchString(c.text) && torchrunRe.MatchString(s.expand(c.text)) {
+			return c, true
+		}
+	}
+	return srcCmd{}, false
+}
+
+var varRe = regexp.MustCompile(`\$\{?([A-Za-z_]\w*)\}?`)
+
+// expand puts in the values of variables that the script assigns plainly, one level deep.
+func (s *script) expand(t string) string {
+	if !strings.Contains(t, "$") {
+		return t
+	}
+	return varRe.ReplaceAllStringFunc(t, func(m string) string {
+		n := varRe.FindStringSubmatch(m)[1]
+		for _, c := range s.cmds {
+			a := strings.TrimPrefix(c.text, "export ")
+			if strings.HasPrefix(a, n+"=") {
+				return strings.Trim(a[len(n)+1:], `"'`)
+			}
+		}
+		return m
+	})
+}
+
+func (v *view) scriptEv(s *script, line int, text string) fact.Evidence {
+	return fact.Evidence{Source: fact.SrcScript, Path: s.path, Line: line, Excerpt: strings.TrimSpace(text)}
+}
+
+// batch returns the batch scripts of the input.
+func (v *view) batch() []*script {
+	var out []*script
+	for _, s := range v.scripts {
+		if s.submitted() {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func itoa(n int) string { return fmt.Sprint(n) }
