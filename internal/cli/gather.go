@@ -7,7 +7,9 @@ import (
 
 	"github.com/ncclinic/ncclinic/internal/collect/env"
 	"github.com/ncclinic/ncclinic/internal/collect/install"
+	"github.com/ncclinic/ncclinic/internal/collect/live"
 	"github.com/ncclinic/ncclinic/internal/collect/node"
+	"github.com/ncclinic/ncclinic/internal/collect/slurm"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/run"
 	"github.com/ncclinic/ncclinic/internal/source"
@@ -53,6 +55,7 @@ func collect(ctx context.Context, m *source.Machine, g gatherFlags) *fact.Bundle
 				dst.Node.LibCUDA = lib
 			}
 		}},
+		{"slurm", slurm.Context, func(dst, src *fact.Bundle) { dst.Slurm = src.Slurm }},
 	}
 	type done struct {
 		i   int
@@ -98,6 +101,20 @@ func collect(ctx context.Context, m *source.Machine, g gatherFlags) *fact.Bundle
 			out.AddProblem(p.name, d.err.Error())
 		}
 	}
+	if g.live {
+		askLive(ctx, m, g, out)
+	}
 	return out
 }
 
+func askLive(ctx context.Context, m *source.Machine, g gatherFlags, b *fact.Bundle) {
+	exe, ok := b.Python.Exe.Get()
+	if !ok {
+		b.AddProblem("--live", "no interpreter to ask")
+		return
+	}
+	ctx = context.WithoutCancel(ctx) // the limit of --live is its own
+	if err := live.Ask(ctx, m, exe, g.liveTimeout, b); err != nil {
+		b.AddProblem("--live", err.Error())
+	}
+}
