@@ -30,18 +30,7 @@ const (
 // before 2.30 and $HOME since.)
 func (r *reader) ncclConf() {
 	taken := map[string]bool{}
-	var names []string
-	for k := range r.m.Env {
-		if strings.HasPrefix(k, "NCCL_") {
-			names = append(names, k)
-		}
-		taken[k] = true
-	}
-	sort.Strings(names)
-	for _, k := range names {
-		v := r.m.Env[k]
-		r.b.NCCLConf = append(r.b.NCCLConf, fact.Setting{Name: k, Value: fact.Clip(v, 500), Layer: LayerEnv, Wins: true, At: fact.EnvVarAt(k, v)})
-	}
+	r.envConf(taken)
 	custom := r.m.Getenv("NCCL_CONF_FILE")
 	if custom != "" {
 		if path.IsAbs(custom) {
@@ -54,6 +43,22 @@ func (r *reader) ncclConf() {
 		r.confFile(path.Join(r.m.Home, ".nccl.conf"), LayerHome, custom == "", taken)
 	}
 	r.confFile("/etc/nccl.conf", LayerEtc, true, taken)
+}
+
+// envConf lists the settings of the environment and notes all of its names.
+func (r *reader) envConf(taken map[string]bool) {
+	var names []string
+	for k := range r.m.Env {
+		if strings.HasPrefix(k, "NCCL_") {
+			names = append(names, k)
+		}
+		taken[k] = true
+	}
+	sort.Strings(names)
+	for _, k := range names {
+		v := r.m.Env[k]
+		r.b.NCCLConf = append(r.b.NCCLConf, fact.Setting{Name: k, Value: fact.Clip(v, 500), Layer: LayerEnv, Wins: true, At: fact.EnvVarAt(k, v)})
+	}
 }
 
 // confFile adds the settings of one file; live is false for a file that is not

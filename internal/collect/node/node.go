@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/source"
@@ -22,7 +23,6 @@ func Collect(ctx context.Context, m *source.Machine, b *fact.Bundle) error {
 	r := &reader{m: m, b: b}
 	r.host()
 	r.container()
-	r.ncclConf()
 	r.limits()
 	r.memory()
 	r.shm()
@@ -34,12 +34,46 @@ func Collect(ctx context.Context, m *source.Machine, b *fact.Bundle) error {
 	}
 	r.rdma()
 	r.ifaces()
-	r.plugins()
 	r.modules()
 	r.mps()
-	r.gpus(ctx) // last: it may use up the time that is left
+	r.userFiles(ctx)
+	// Last: it may use up the time that is left, less what it takes to give up.
+	if end, ok := ctx.Deadline(); ok {
+		early, cancel := context.WithDeadline(ctx, end.Add(-2*time.Second))
+		defer cancel()
+		ctx = early
+	}
+	r.gpus(ctx)
 	r.fabric(ctx)
 	return ctx.Err()
+}
+
+// userLimit is how long files may take that lie where the user says.
+const userLimit = 5 * time.Second
+
+// userFiles reads what lies in the home folder and in folders of variables.
+// Those may be on a file server that is gone, where a call never returns: it is
+// then left behind, and the rest is still reported.
+func (r *reader) userFiles(ctx context.Context) {
+	own := &reader{m: r.m, b: &fact.Bundle{Host: r.b.Host}}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		own.ncclConf()
+		own.plugins()
+	}()
+	ctx, cancel := context.WithTimeout(ctx, userLimit)
+	defer cancel()
+	select {
+	case <-done:
+		r.b.NCCLConf, r.b.Node.Plugins = own.b.NCCLConf, own.b.Node.Plugins
+		r.b.Problems = append(r.b.Problems, own.b.Problems...)
+	case <-ctx.Done():
+		const why = "the home folder or a folder of LD_LIBRARY_PATH did not answer"
+		r.b.Node.Plugins = fact.Fail[[]string](why, fact.EnvVarAt("LD_LIBRARY_PATH", r.m.Getenv("LD_LIBRARY_PATH")))
+		r.b.AddProblem("NCCL settings and plugins", why)
+		r.envConf(map[string]bool{})
+	}
 }
 
 // reader is one run of Collect.

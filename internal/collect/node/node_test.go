@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -384,6 +385,37 @@ func TestHere(t *testing.T) {
 		t.Errorf("%+v", b.Node)
 	}
 	t.Logf("glibc %s, %s in %s, problems %v", b.Host.Glibc.V, b.Host.Glibc.At.Excerpt, time.Since(start), b.Problems)
+}
+
+// deadFS never returns from a call for what lies under /dead.
+type deadFS struct{ fs.FS }
+
+func (d deadFS) Open(name string) (fs.File, error) {
+	if strings.HasPrefix(name, "dead") {
+		select {}
+	}
+	return d.FS.Open(name)
+}
+
+func TestDeadFileServer(t *testing.T) {
+	m := load(t, "h100", nil)
+	m.FS = deadFS{m.FS}
+	m.Env["LD_LIBRARY_PATH"] = "/dead/lib"
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
+	defer cancel()
+	ctx2, cancel2 := context.WithTimeout(ctx, 500*time.Millisecond)
+	defer cancel2()
+	b := &fact.Bundle{}
+	start := time.Now()
+	_ = Collect(ctx2, m, b)
+	if d := time.Since(start); d > 2*time.Second {
+		t.Errorf("took %s", d)
+	}
+	state(t, "plugins", b.Node.Plugins, fact.Failed)
+	if _, ok := b.NCCL("NCCL_DEBUG"); !ok || len(b.Problems) != 1 || len(b.Node.RDMA.V) != 8 {
+		t.Errorf("%+v %+v", b.NCCLConf, b.Problems)
+	}
+	state(t, "driver", b.Node.Driver, fact.Known)
 }
 
 func TestCancelled(t *testing.T) {

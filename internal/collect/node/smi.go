@@ -62,8 +62,12 @@ func (r *reader) gpus(ctx context.Context) {
 		}
 		s := fact.SMI{Path: p, Code: res.Code, Millis: int(res.Wall.Milliseconds())}
 		if res.TimedOut {
+			if errors.Is(ctx.Err(), context.Canceled) {
+				n.SMI = fact.Fail[fact.SMI]("interrupted", at)
+				return
+			}
 			s.Hung = true
-			s.Error = fmt.Sprintf("did not answer within %s", SMILimit)
+			s.Error = fmt.Sprintf("did not answer within %s", res.Wall.Round(100*time.Millisecond))
 			n.SMI = fact.Of(s, fact.Command(line, s.Error))
 			return
 		}
