@@ -8,6 +8,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/collect/env"
 	"github.com/ncclinic/ncclinic/internal/collect/install"
 	"github.com/ncclinic/ncclinic/internal/collect/node"
+	"github.com/ncclinic/ncclinic/internal/collect/slurm"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/source/recorded"
 )
@@ -38,6 +39,9 @@ func collectTree(s Sample) (*fact.Bundle, error) {
 	}
 	if !b.Node.LibCUDA.Looked() {
 		b.Node.LibCUDA = lib
+	}
+	if err := slurm.Context(ctx, m, b); err != nil {
+		return nil, err
 	}
 	return b, nil
 }
