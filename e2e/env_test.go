@@ -150,10 +150,12 @@ func TestTorchrunOfAnotherPrefix(t *testing.T) {
 	command(t, nil, "mkdir", dir+"/bin")
 	command(t, nil, "cp", "/usr/bin/torchrun", dir+"/bin/torchrun")
 	env := []string{"VIRTUAL_ENV=" + cuda, "PATH=" + dir + "/bin:" + cuda + "/bin:/usr/bin:/bin"}
-	// What really happens.
-	write(t, dir+"/v.py", "import torch; print(torch.__version__)\n")
-	if got := command(t, append(env, "GLOO_SOCKET_IFNAME=lo"), "torchrun", "--standalone", "--nproc_per_node=1", dir+"/v.py"); !strings.HasPrefix(got, "1.13") {
-		t.Fatalf("torchrun ran torch %s, the case expects Debian's", got)
+	// What really happens. (Debian's torchrun of 1.13 fails on its Python 3.11;
+	// its traceback says whose it is.)
+	write(t, dir+"/v.py", "import torch; print(torch.__file__)\n")
+	out := command(t, append(env, "GLOO_SOCKET_IFNAME=lo"), "/bin/sh", "-c", "torchrun --standalone --nproc_per_node=1 "+dir+"/v.py 2>&1 || true")
+	if !strings.Contains(out, debianTorch) || strings.Contains(out, cuda) {
+		t.Fatalf("the case expects Debian's torch to run:\n%s", out)
 	}
 	r := call{env: env}.check(t)
 	if r.cause() != "env-not-activated" {

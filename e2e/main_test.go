@@ -198,6 +198,9 @@ func copyDebianTorch(t *testing.T, site string) {
 	}
 	for _, l := range links {
 		target, err := filepath.EvalSymlinks(filepath.Join(debianTorch, "lib", filepath.Base(l)))
+		if os.IsNotExist(err) {
+			continue // Debian's package has a link to a library that it does not ship
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

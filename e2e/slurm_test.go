@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ncclinic/ncclinic/internal/testenv"
 )
 
 // trainPy is a whole training script in small: it joins a process group and
@@ -113,7 +115,11 @@ func TestSlurmFacts(t *testing.T) {
 	if s.Where != "step" || !s.Job.IsKnown() || !s.Step.IsKnown() {
 		t.Errorf("where %q, job %+v, step %+v", s.Where, s.Job, s.Step)
 	}
-	want := strings.Fields(command(t, nil, "/usr/bin/sinfo", "--version"))
+	out, err = c.Command(t.Context(), "sinfo", "--version").Output()
+	want := strings.Fields(string(out))
+	if err != nil || len(want) == 0 {
+		t.Fatalf("sinfo --version: %v %q", err, out)
+	}
 	if v, ok := s.Version.Get(); ok && v != want[len(want)-1] {
 		t.Errorf("Slurm version %s, want %s", v, want[len(want)-1])
 	}
@@ -139,8 +145,11 @@ func TestExportNone(t *testing.T) {
 	cuda := prefix(t, "cuda")
 	dir := temp(t)
 	script := filepath.Join(dir, "job.sbatch")
-	write(t, script, "#!/bin/bash\n"+program+" check --format json\n")
-	submit := func(args ...string) report {
+	write(t, script, `#!/bin/bash
+command -v python3
+python3 -c 'import importlib.util as u; s = u.find_spec("torch"); print(s.origin if s else "none")'
+`+program+" check --format json\n")
+	submit := func(args ...string) (r report, python, torch string) {
 		t.Helper()
 		args = append([]string{"--wait", "--gres=gpu:1", "--chdir=" + dir, "--output=" + dir + "/%j.out", "--parsable"}, args...)
 		cmd := c.Command(t.Context(), "sbatch", append(args, script)...)
@@ -151,18 +160,30 @@ func TestExportNone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return parse(t, b, "")
+		python, rest, _ := strings.Cut(string(b), "\n")
+		torch, rest, _ = strings.Cut(rest, "\n")
+		return parse(t, []byte(rest), ""), python, torch
 	}
-	if r := submit(); r.cause() != "gpu-driver-missing" {
+	if r, _, _ := submit(); r.cause() != "gpu-driver-missing" {
 		t.Errorf("with the environment: cause %q, want gpu-driver-missing; findings %v", r.cause(), r.ids())
 	}
-	// Without it the job runs Debian's Python with its CPU build. That this is
-	// a CPU build is proven by what the job sees. That another environment was
-	// meant cannot be known from inside, so env-not-exported may be named as
-	// the cause only because Slurm says that the environment was dropped.
-	r := submit("--export=NONE")
-	if r.cause() != "env-not-exported" && r.cause() != "torch-cpu-build" {
-		t.Errorf("--export=NONE: cause %q; findings %v", r.cause(), r.ids())
+	// With --export=NONE Slurm starts the job in the user's login environment,
+	// so its Python is the first on that PATH, whatever this machine has there.
+	// What that Python lacks is proven by what the job sees. That another
+	// environment was meant cannot be known from inside: env-not-exported is
+	// as good an answer, because Slurm says that the environment was dropped.
+	r, python, torch := submit("--export=NONE")
+	if strings.HasPrefix(python, cuda) {
+		t.Fatalf("--export=NONE kept %s", python)
 	}
-	t.Logf("--export=NONE: cause %s, findings %v", r.cause(), r.ids())
+	truth := "torch-cpu-build"
+	switch {
+	case torch == "none":
+		truth = "torch-not-installed"
+	case torch != debianTorch+"/__init__.py":
+		testenv.Need(t, "a login environment without a torch of its own, not "+torch, "run the tests as another user")
+	}
+	if r.cause() != "env-not-exported" && r.cause() != truth {
+		t.Errorf("--export=NONE: %s imports torch from %s; cause %q, want env-not-exported or %s; findings %v", python, torch, r.cause(), truth, r.ids())
+	}
 }
