@@ -224,7 +224,7 @@ type Extension struct {
 	Name    string   `json:"name"` // distribution or module
 	Version string   `json:"version,omitempty"`
 	Path    string   `json:"path"`              // the shared object that was examined
-	Missing []string `json:"missing,omitempty"` // c10/at/torch symbols that it needs and the winning torch does not export
+	Missing []string `json:"missing,omitempty"` // c10/at/torch symbols that it needs and the winning torch does not export, or libtorch_cuda.so itself
 	// CUDART is the CUDA runtime that it links: libcudart.so.12; Absent: none.
 	CUDART Val[string]   `json:"cudart,omitzero"`
 	Archs  Val[[]string] `json:"archs,omitzero"` // kernels inside; Absent: no device code
