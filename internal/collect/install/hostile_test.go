@@ -203,6 +203,7 @@ func (c *counting) Open(name string) (fs.File, error) {
 	return countingFile{f, c}, nil
 }
 
+func (c *counting) Stat(name string) (fs.FileInfo, error)  { return fs.Stat(c.fsys, name) }
 func (c *counting) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(c.fsys, name) }
 func (c *counting) ReadLink(name string) (string, error)   { return fs.ReadLink(c.fsys, name) }
 
