@@ -69,6 +69,7 @@ func Collect(ctx context.Context, m *source.Machine, o Options, b *fact.Bundle) 
 	}
 	c.distributions()
 	c.findTorch()
+	c.othersTorch()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
