@@ -8,8 +8,8 @@ type Slurm struct {
 	Commands Val[bool]   `json:"commands,omitzero"`
 	Job      Val[string] `json:"job,omitzero"` // job id; Absent: not in a job; Failed: variables name one, but nothing shows that this process is in it
 	// Where in the job: step (started by srun), batch (the batch script's shell),
-	// interactive (salloc's shell on a node of the job), salloc (salloc's shell on
-	// the host it was typed on: no node of the job), extern (a login that was
+	// interactive (salloc's shell; with NodeName Absent it runs on the host where
+	// salloc was typed, which is no node of the job), extern (a login that was
 	// adopted into the job).
 	Where string `json:"where,omitempty"`
 	// Stale is a job id that the environment names although this process is not in that job.

@@ -112,7 +112,7 @@ func (c *collector) job() {
 		c.s.Where = "step"
 		return
 	case node == "" && c.m.Getenv("SLURM_JOB_NODELIST") != "":
-		c.s.Job, c.s.Where = fact.Of(id, at), "salloc"
+		c.s.Job, c.s.Where = fact.Of(id, at), "interactive"
 		return
 	case node == "":
 		c.s.Job = fact.None[string](at)
@@ -324,7 +324,7 @@ func nthTasks(list string, node int) (int, bool) {
 // gpus counts the GPUs that were granted on this node. On the host of a salloc
 // nothing was granted that could be counted, and an adopted login has no variables.
 func (c *collector) gpus(list string) {
-	if c.s.Where == "salloc" || c.s.Where == "extern" {
+	if c.s.Where == "extern" || c.s.Where == "interactive" && c.m.Getenv("SLURMD_NODENAME") == "" {
 		return
 	}
 	if c.m.Getenv("SLURM_STEP_ID") == "" && c.s.Where == "step" {

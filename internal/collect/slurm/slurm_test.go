@@ -61,7 +61,7 @@ func TestRealEnvironments(t *testing.T) {
 		"step":       {"1", "step", "0", 1, 2, 2, 2, 1, 2},
 		"nogpu":      {"1", "step", "1", -1, 1, 2, 1, 1, 2},
 		"exportnone": {"1", "step", "2", 2, 1, 2, 1, 1, 2},
-		"salloc":     {"2", "salloc", "", -2, 1, 1, 1, 0, 0},
+		"salloc":     {"2", "interactive", "", -2, 1, 1, 1, 0, 0},
 		"srun":       {"3", "step", "0", -1, 1, 1, 1, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
