@@ -32,19 +32,6 @@ var needs = map[string]struct {
 // KnownNeed reports whether a rule file may use the word.
 func KnownNeed(word string) bool { _, ok := needs[word]; return ok }
 
-// Reason shows why a rule was skipped in a language. Reasons that checks give
-// in their own words have English only.
-func Reason(why, lang string) string {
-	if lang == "zh" {
-		for _, n := range needs {
-			if n.why == why {
-				return n.zh
-			}
-		}
-	}
-	return why
-}
-
 // unmet returns why a rule cannot run on this bundle, "" when it can.
 func unmet(words []string, b *fact.Bundle) string {
 	for _, w := range words {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clipperhouse/displaywidth"
+
 	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
@@ -18,7 +20,9 @@ func Summary(b *fact.Bundle, lang string) []string {
 		return en
 	}
 	var out []string
-	add := func(name, text string) { out = append(out, fmt.Sprintf("%-8s", name)+text) }
+	add := func(name, text string) {
+		out = append(out, name+strings.Repeat(" ", max(1, 8-displaywidth.String(name)))+text)
+	}
 
 	if b.Python.Exe.Looked() || len(b.Python.Path) > 0 {
 		py := pick("no interpreter found", "没有找到解释器")

@@ -148,6 +148,8 @@ func (x *textReport) evidenceLine(e fact.Evidence) string {
 		}
 	case fact.SrcCommand:
 		place = "$ " + place
+	case fact.SrcLive:
+		place = "--live " + place
 	}
 	if e.Line > 0 {
 		place += fmt.Sprintf(":%d", e.Line)

@@ -1,0 +1,58 @@
+package diag
+
+import "strings"
+
+// Reason shows why a rule was skipped, in a language. What a check adds after
+// the fixed words (a version, a message) stays as it is.
+func Reason(why, lang string) string {
+	if lang != "zh" {
+		return why
+	}
+	for _, n := range needs {
+		if n.why == why {
+			return n.zh
+		}
+	}
+	if zh, ok := reasonsZh[why]; ok {
+		return zh
+	}
+	for en, zh := range reasonsZh {
+		if rest, ok := strings.CutPrefix(why, en); ok && strings.HasSuffix(en, " ") {
+			return zh + rest
+		}
+	}
+	return why
+}
+
+// HasReason reports whether the fixed words of a reason have a translation.
+func HasReason(why string) bool { return Reason(why, "zh") != why }
+
+// reasonsZh translates the words of Reporter.Skip; keys that end in a blank are
+// followed by something variable. A test holds that no reason is missing.
+var reasonsZh = map[string]string{
+	"the symbols of torch's libraries were not read":                      "未能读取 torch 动态库的符号",
+	"nvidia-smi was not run":                                              "没有运行 nvidia-smi",
+	"no extension was examined":                                           "没有检查编译扩展",
+	"inside a container variables of the host's environment mean nothing": "在容器内，宿主机的环境变量不说明问题",
+	"whether this torch can train is not known":                           "无法确定这个 torch 能否用于训练",
+	"torch/version.py was not read":                                       "未能读取 torch/version.py",
+	"the version of torch is not known":                                   "torch 版本未知",
+	"the version of libcuda is not known":                                 "libcuda 版本未知",
+	"the tables do not know CUDA ":                                        "数据表中没有该 CUDA 版本：",
+	"the plugins of the compute node were not looked at":                  "没有检查计算节点上的网络插件",
+	"the operating system is not known":                                   "操作系统未知",
+	"the interpreter was not taken from PATH":                             "解释器不是取自 PATH",
+	"the interpreter did not say what the build computes on":              "解释器没有说明该构建使用的计算设备",
+	"the import failed with words that no rule knows: ":                   "导入失败，报错内容没有对应的规则：",
+	"the architectures of the build were not read":                        "未能读取该构建支持的 GPU 架构",
+	"the architecture of the host or of torch is not known":               "主机或 torch 的体系结构未知",
+	"the Slurm version is not known":                                      "Slurm 版本未知",
+	"signs of damage of an unknown kind":                                  "有未知类型的损坏迹象",
+	"one of the two torches could not be read":                            "两个 torch 中有一个无法读取",
+	"nvidia-smi did not say which GPUs this process can open":             "nvidia-smi 没有说明本进程能打开哪些 GPU",
+	"neither nvidia-smi nor the device files were observed":               "既没有 nvidia-smi 的结果，也没有检查设备文件",
+	"neither libcuda nor the device files were observed":                  "既没有检查 libcuda，也没有检查设备文件",
+	"device files were not looked at":                                     "没有检查设备文件",
+	"Jetson drivers are numbered in another way":                          "Jetson 的驱动版本编号方式不同",
+	"/dev/infiniband was not looked at":                                   "没有检查 /dev/infiniband",
+}
