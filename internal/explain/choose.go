@@ -98,7 +98,7 @@ func (v *view) report() diag.Report {
 		}
 		for _, id := range over {
 			for j := range cs {
-				if j != i && cs[j].id == id && cs[j].id != cs[i].id && folded[j] == "" && folded[i] != id && !explainsBack(cs, folded, i, j) && !later(cs[i], cs[j]) {
+				if j != i && cs[j].id == id && cs[j].id != cs[i].id && folded[j] == "" && folded[i] != id && !explainsBack(cs, folded, i, j) && !later(cs[i], cs[j]) && (cs[i].tier <= cs[j].tier || sameLine(cs[i], cs[j])) {
 					folded[j] = cs[i].id
 				}
 			}
@@ -175,6 +175,11 @@ func later(a, b cand) bool {
 		return false
 	}
 	return a.id == "run-exception" && a.at.Time-b.at.Time > 60000
+}
+
+// sameLine: two candidates from one line.
+func sameLine(a, b cand) bool {
+	return a.at.File == b.at.File && a.at.Line == b.at.Line && a.at.Line > 0
 }
 
 func has(s []string, x string) bool {

@@ -322,8 +322,25 @@ func (v *view) decideBuild() {
 	v.unknown(es, "python -c 'import torch; print(torch.__file__, torch.__version__, torch.version.cuda)'", "python -m pip show -f torch | head -4; conda list '^pytorch$'")
 }
 
-// decideListedCPU: nothing failed, but a session shows a CPU build and asks about it.
-func (v *view) decideListedCPU() {}
+// decideListedCPU judges listings alone: nothing that ran is among the input,
+// and the torch that they describe has no CUDA.
+func (v *view) decideListedCPU() {
+	if v.dead || len(v.facts("success")) > 0 || v.trained() {
+		return
+	}
+	b := v.build()
+	gpu := append(v.facts(listing.GPU), v.facts(listing.Driver)...)
+	if len(b.cpu) == 0 || len(b.cuda) > 0 || len(b.rocm) > 0 {
+		return
+	}
+	c := v.add(cand{id: "torch-cpu-build", cert: diag.Likely, args: v.torchArgs(b)})
+	v.said(c, first(b.cpu, 3)...)
+	v.said(c, first(gpu, 2)...)
+	c.where = append(c.where, v.where(c.at))
+	if len(gpu) > 0 {
+		c.cert = diag.Proven
+	}
+}
 
 func noBackendEvents(xs []*fact.Exception) []*fact.Event {
 	var es []*fact.Event

@@ -308,7 +308,7 @@ var successAfter = 40 // lines of a file's end in which a success may stand
 func (v *view) deathSigns() bool {
 	last := map[int]int{} // last sign of success by file
 	for _, s := range v.l.Listing.Facts {
-		if s.Kind == "success" && s.Line > last[s.File] {
+		if s.Kind == "success" && s.Name == "strong" && s.Line > last[s.File] {
 			last[s.File] = s.Line
 		}
 	}

@@ -27,7 +27,7 @@ var (
 	ncclHead   = regexp.MustCompile(`^([A-Za-z0-9][\w.-]*):(\d+):(\d+) \[(-?\d+)\] `)
 	rankInText = regexp.MustCompile(`\[(?:PG [^\]]*?)?[Rr]ank (\d+)\]|^[Rr]ank[ :=]+(\d+)\b|^\((?:[Rr]ank )(\d+)\)|\bon rank:? (\d+)\b|\[(?:[Rr]ank)[ =:]?(\d+)[^\]]{0,24}\]|GLOBAL_RANK: (\d+)|\[GPU(\d+)\]`)
 	nodeWord   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*$`)
-	notNode    = regexp.MustCompile(`(?i)^(epoch|step|iter|iteration|gpu|cuda|rank|loss|fold|layer|worker_?rank|python|pip|line|task|job|tasks|test|train|val|eval|stage|phase|batch|gen|seed|run|exp|trial|attempt|model|node_rank|error|warning|info|debug|note|hint|usage|srun|sbatch|salloc|slurmstepd|slurmd|slurmctld|bash|sh|torchrun|conda|lr|acc|top|mAP|v|sm|cu|py|utf|sha|x|http|https|file|pdsh@.*|frame|thread|process|proc|part|shard|block|level|mem|cpu|device|default)_?-?\d*$`)
+	notNode    = regexp.MustCompile(`(?i)^(epoch|c10d|step|iter|iteration|gpu|cuda|rank|loss|fold|layer|worker_?rank|python|pip|line|task|job|tasks|test|train|val|eval|stage|phase|batch|gen|seed|run|exp|trial|attempt|model|node_rank|error|warning|info|debug|note|hint|usage|srun|sbatch|salloc|slurmstepd|slurmd|slurmctld|bash|sh|torchrun|conda|lr|acc|top|mAP|v|sm|cu|py|utf|sha|x|http|https|file|pdsh@.*|frame|thread|process|proc|part|shard|block|level|mem|cpu|device|default)_?-?\d*$`)
 	defaultTag = regexp.MustCompile(`^\[(?:default|trainers?|worker|[a-z]+_?)(\d+)\]:`)
 )
 
@@ -297,6 +297,16 @@ func (r *reader) stripWord(h *head, t string) int {
 	}
 	w := t[:i]
 	if t[i] == ' ' {
+		if w == "submitit" && h.st.kind == 0 {
+			// submitit INFO (2022-10-05 21:38:04,771) - text
+			if j := strings.IndexByte(t, '('); j > 0 && j < 24 {
+				if st, k := readStamp(t[j+1:]); k > 0 {
+					h.st = st
+					m := j + 1 + k
+					return m + seps(strings.TrimPrefix(t[m:], ")")) + 1
+				}
+			}
+		}
 		if (w == "rank" || w == "Rank") && len(t) > i+1 {
 			if v, k, ok := num(t[i+1:], 1, 6); ok && i+1+k < len(t) && t[i+1+k] == ':' && h.rank < 0 {
 				h.rank = v

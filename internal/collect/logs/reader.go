@@ -145,7 +145,9 @@ type reader struct {
 	lastSuccess    int
 	inReport       bool
 	prevLineNo     int
-	cmdDepth       int
+	failing        bool // something was met in this file: new shapes of lines are not progress
+	shown          int  // index+1 of the script that a command shows
+	stamped        bool
 }
 
 type evKey struct {
@@ -180,7 +182,7 @@ func (r *reader) begin(path string) {
 	r.prev, r.prevHits = "", nil
 	r.prog, r.progAll = map[int]int{}, 0
 	r.shapes = map[uint64]int{}
-	r.inReport = false
+	r.inReport, r.failing, r.stamped, r.shown = false, false, false, 0
 	r.list = listing.NewParser(path)
 }
 
@@ -207,6 +209,8 @@ var (
 		"`?Trainer\\.fit`? stopped: `max_|" + `finished (?:ok|successfully|training)|successfully (?:finished|completed)|exits successfully|WorkerState\.SUCCEEDED|` +
 		`\ball (?:workers|ranks|processes|epochs|steps) (?:terminated normally|finished|done|completed)|exiting program at iteration|after training is done|` +
 		`^done\b|\bfinished after \d+|\b0 failed\b|\bsaved final\b|^completed\b|\bfinal evaluation\b|training took|total training time)`)
+	// what a launcher or the shell says about the end, not the program about itself
+	strongRe  = regexp.MustCompile(`(?i)(?:\bexit(?:ed)?(?:[ _]?(?:code|status))?[ =:]*(?:with )?(?:code )?0\b|successfully finished|exits successfully|WorkerState\.SUCCEEDED|terminated normally)`)
 	restartRe = regexp.MustCompile(`(?i)will restart worker group|restart_count=[1-9]|SLURM_RESTART_COUNT=[1-9]|has been requeued|\brestarting (?:job|training|workers)|\b(?:resum(?:ed|ing)|restor(?:ed|ing)) (?:training )?from|\[submit\] retry|attempt [2-9]\b`)
 	handledRe = regexp.MustCompile(`(?i)\b(?:caught|ignor(?:ed|ing)|skip(?:ped|ping)?|retry(?:ing)?|fall(?:ing|s)? ?back|fallback|recover(?:ed|ing)|halving|halve|using .{1,40} instead|not available|optional|continuing|non-fatal|will retry|reduc(?:ed|ing) (?:the )?batch)\b`)
 )
@@ -223,6 +227,14 @@ func (r *reader) line(no int, raw []byte) {
 	if r.session(text, msg, pl) {
 		return
 	}
+	if !r.stamped && pl.TK != 0 {
+		r.stamped = true
+		r.say("first-time", "", clip(text, 80), "", pl)
+	}
+	if r.shown > 0 && len(r.out.Texts[r.shown-1].Lines) < maxTextLines {
+		t := &r.out.Texts[r.shown-1]
+		t.Lines = append(t.Lines, r.mask(string(raw)))
+	}
 	if r.report(text) {
 		return
 	}
@@ -238,7 +250,11 @@ func (r *reader) line(no int, raw []byte) {
 	}
 	r.progress(h, msg, pl)
 	if len(msg) < 300 && successRe.MatchString(msg) && !r.quotedBlock {
-		r.say("success", "", clip(msg, 160), "", pl)
+		name := ""
+		if strongRe.MatchString(msg) {
+			name = "strong"
+		}
+		r.say("success", name, clip(msg, 160), "", pl)
 	}
 	if len(msg) < 400 && restartRe.MatchString(msg) {
 		r.say("restart", "", clip(msg, 160), "", pl)
@@ -365,6 +381,12 @@ func (r *reader) hit(lit int, msg string, pl fact.Place, exc int) {
 				continue
 			}
 		}
+		if pl.Rank < 0 && exc >= 0 && exc < len(r.out.Exceptions) && r.out.Exceptions[exc].Line == pl.Line {
+			pl.Rank, pl.Local = r.out.Exceptions[exc].Rank, r.out.Exceptions[exc].Local
+		}
+		if s.Role != "noise" && s.Role != "context" {
+			r.failing = true
+		}
 		e := fact.Event{Sig: s.Sig, Rule: s.Rule, Role: s.Role, Args: args, Place: pl, Quoted: r.quotedBlock || quoted(msg, pos), Count: 1}
 		key := evKey{sig: si, rank: pl.Rank, task: pl.Task, file: r.file, node: pl.Node, args: argKey(args)}
 		if e.Quoted {
@@ -456,10 +478,10 @@ func (r *reader) progress(h head, msg string, pl fact.Place) {
 	if !isProgress(msg) {
 		k := shape(msg)
 		digit := strings.ContainsAny(msg, "0123456789")
-		if len(r.shapes) < 4096 {
+		if len(r.shapes) < 4096 && !r.failing {
 			r.shapes[k]++
 		}
-		if !digit || r.shapes[k] < 6 || len(msg) > 200 || r.lastHitLine == pl.Line || h.nccl || strings.HasPrefix(msg, "frame #") || strings.HasPrefix(msg, "  ") && strings.Contains(msg, "File \"") {
+		if !digit || r.shapes[k] < 5 || len(msg) > 200 || r.lastHitLine == pl.Line || h.nccl || strings.HasPrefix(msg, "frame #") || strings.HasPrefix(msg, "  ") && strings.Contains(msg, "File \"") {
 			return
 		}
 		if strings.Contains(msg, "rror") || strings.Contains(msg, "NCCL") || strings.Contains(msg, "arning") || strings.Contains(msg, "exit") || strings.Contains(msg, "Assertion") || h.level == 'E' || h.level == 'W' || strings.Contains(msg, "srun:") {

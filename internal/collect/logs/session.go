@@ -48,6 +48,7 @@ func (r *reader) session(text, msg string, pl fact.Place) bool {
 
 var (
 	showsSource = regexp.MustCompile(`^(?:cat|less|more|head|tail|sed|bat|nl|awk|grep|rg|git (?:diff|show|log|grep)|diff|vim?|nano)\b.*\.(?:py|sh|sbatch|slurm|yaml|yml|json|toml|md|rst|txt\.j2|c|cc|cpp|cu|h|bash|job|cfg|ini)\b`)
+	showsScript = regexp.MustCompile(`^(?:cat|less|more|head|bat)\b.*?(\S+\.(?:sh|sbatch|slurm|bash|job))\b`)
 	showsHelp   = regexp.MustCompile(`(?:^man |--help\b|\s-h\b|^help |\bgit (?:log|diff|show)\b)`)
 )
 
@@ -61,6 +62,11 @@ func (r *reader) command(c fact.ShellCmd) {
 		first = first[:i]
 	}
 	r.quotedBlock = showsSource.MatchString(first) || showsHelp.MatchString(first)
+	r.shown = 0
+	if m := showsScript.FindStringSubmatch(first); m != nil && len(r.out.Texts) < maxTexts {
+		r.out.Texts = append(r.out.Texts, fact.SourceText{File: r.file, Kind: fact.KindScript, From: c.Line + 1})
+		r.shown = len(r.out.Texts)
+	}
 	r.list.Command(c)
 	clear(r.traces)
 }
