@@ -3,11 +3,10 @@ package install
 import (
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
-	"github.com/ncclinic/ncclinic/internal/tables"
 )
 
 var _ = Checks.Add("cuda-libs-shadowed", func(b *fact.Bundle, r *diag.Reporter) {
-	var broken, older *fact.Load
+	var broken, aged *fact.Load
 	for i := range b.Loads {
 		l := &b.Loads[i]
 		if !cudaLib(l.Soname) || !l.Path.IsKnown() || l.Via != "LD_LIBRARY_PATH" && l.Via != "preload" {
@@ -18,9 +17,9 @@ var _ = Checks.Add("cuda-libs-shadowed", func(b *fact.Bundle, r *diag.Reporter) 
 			if broken == nil {
 				broken = l
 			}
-		case l.Shadows != "" && l.Version.IsKnown() && l.ShadowsVer != "" && tables.Compare(l.Version.V, l.ShadowsVer) < 0:
-			if older == nil {
-				older = l
+		case l.Shadows != "" && l.Version.IsKnown() && l.ShadowsVer != "" && older(l.Version.V, l.ShadowsVer):
+			if aged == nil {
+				aged = l
 			}
 		}
 	}
@@ -29,7 +28,7 @@ var _ = Checks.Add("cuda-libs-shadowed", func(b *fact.Bundle, r *diag.Reporter) 
 		l = nil // whatever is missing, this import did not need it
 	}
 	if l == nil {
-		l, c, sev = older, diag.Likely, diag.Warning
+		l, c, sev = aged, diag.Likely, diag.Warning
 	}
 	if l == nil {
 		return

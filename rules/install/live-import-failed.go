@@ -21,6 +21,7 @@ var importErrors = []struct {
 	{"cuda-library-shadowed", regexp.MustCompile("version `?libnvJitLink\\.so\\.[0-9]+'? not found"), diag.Proven},
 	{"cuda-library-missing", regexp.MustCompile(`lib(cudart|cublas|cublasLt|cudnn[a-z_]*|cufft|curand|cusolver|cusparse|cusparseLt|nvJitLink|nvrtc|cupti|nvToolsExt|cufile|nvshmem_host)\.so[.0-9]*: cannot open shared object file`), diag.Proven},
 	{"torch-needs-newer-glibc", regexp.MustCompile("version `?GLIBC_[0-9.]+'? not found"), diag.Proven},
+	{"cxx-library-too-old", regexp.MustCompile("version `?(GLIBCXX|CXXABI)_[0-9.]+'? not found"), diag.Proven},
 	{"torch-other-machine", regexp.MustCompile(`wrong ELF class|Exec format error`), diag.Likely},
 	{"torch-not-installed", regexp.MustCompile(`No module named '?torch'?\s*$`), diag.Proven},
 	{"torch-install-damaged", regexp.MustCompile(`No module named '?torch\.|cannot import name .* from .*torch|lib(torch|c10|shm)[a-z_]*\.so[.0-9]*: (cannot open shared object file|file too short|invalid ELF header)|undefined symbol: _Z`), diag.Likely},

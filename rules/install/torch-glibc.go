@@ -3,6 +3,7 @@ package install
 import (
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
@@ -15,6 +16,17 @@ var _ = Checks.Add("torch-glibc", func(b *fact.Bundle, r *diag.Reporter) {
 	have, ok := b.Host.Glibc.Get()
 	if !ok || imports(b) {
 		return
+	}
+	for _, l := range b.Loads {
+		if l.Soname != "libc.so.6" && l.Soname != "libm.so.6" {
+			continue
+		}
+		if v := newest(l.Missing, "GLIBC_"); v != "" {
+			a := args(b)
+			a["glibc"], a["needs"], a["variant"] = have, v, "symbols"
+			r.Hit("torch-needs-newer-glibc", diag.Proven, a, b.Host.Glibc.At, l.Path.At, fact.FileExcerpt(l.Path.V, "does not define GLIBC_"+v))
+			return
+		}
 	}
 	// A wheel with several tags runs where one of them is met.
 	least := -1
@@ -37,3 +49,14 @@ var _ = Checks.Add("torch-glibc", func(b *fact.Bundle, r *diag.Reporter) {
 	r.Hit("torch-needs-newer-glibc", diag.Likely, a, b.Host.Glibc.At, b.Winner().Dist.At).
 		Need(a["python"] + " -c 'import torch'")
 })
+
+// newest returns the highest version among symbol versions such as GLIBC_2.28.
+func newest(versions []string, prefix string) string {
+	best := ""
+	for _, v := range versions {
+		if n, ok := strings.CutPrefix(v, prefix); ok && n != "" && n[0] >= '0' && n[0] <= '9' && (best == "" || tables.Compare(n, best) > 0) {
+			best = n
+		}
+	}
+	return best
+}
