@@ -106,7 +106,7 @@ func enrootRoot(ms []mount) string {
 
 // bound says whether the driver's user-mode libraries were brought into the
 // container: by --nv under /.singularity.d/libs, by the NVIDIA container tools
-// as mounts of single files. Without the mount table nothing is known.
+// as mounts of single files, on some clouds as /usr/local/nvidia. Without the mount table nothing is known.
 func (r *reader) bound(ms []mount) fact.Val[bool] {
 	for _, name := range r.optional("/.singularity.d/libs") {
 		if strings.HasPrefix(name, "libcuda.so") {
@@ -114,7 +114,7 @@ func (r *reader) bound(ms []mount) fact.Val[bool] {
 		}
 	}
 	for _, m := range ms {
-		if b := path.Base(m.point); strings.HasPrefix(b, "libcuda.so") || b == "nvidia-smi" || strings.HasPrefix(m.point, "/proc/driver/nvidia") {
+		if b := path.Base(m.point); strings.HasPrefix(b, "libcuda.so") || b == "nvidia-smi" || strings.HasPrefix(m.point, "/proc/driver/nvidia") || strings.HasPrefix(m.point, "/usr/local/nvidia") {
 			return fact.Of(true, fact.FileExcerpt("/proc/self/mountinfo", fact.Clip(printable(m.point), 200)))
 		}
 	}

@@ -22,6 +22,10 @@ import (
 func Collect(ctx context.Context, m *source.Machine, b *fact.Bundle) error {
 	r := &reader{m: m, b: b}
 	r.host()
+	if !r.running() {
+		r.userFiles(ctx)
+		return ctx.Err()
+	}
 	r.container()
 	r.limits()
 	r.memory()
@@ -46,6 +50,17 @@ func Collect(ctx context.Context, m *source.Machine, b *fact.Bundle) error {
 	r.gpus(ctx)
 	r.fabric(ctx)
 	return ctx.Err()
+}
+
+// running tells a machine from the files of one: in an image or a folder there
+// is no /proc that could say "no driver here", so nothing was looked at.
+func (r *reader) running() bool {
+	for _, p := range []string{"/proc/self", "/proc/version", "/proc/driver", "/sys/module", "/sys/class"} {
+		if r.exists(p) {
+			return true
+		}
+	}
+	return false
 }
 
 // userLimit is how long files may take that lie where the user says.

@@ -318,7 +318,7 @@ func TestBrokenTools(t *testing.T) {
 			}
 		}},
 		{"library mismatch", query("$ nvidia-smi --query*\n# exit 18\nFailed to initialize NVML: Driver/library version mismatch\nNVML library version: 535.161\n"), func(t *testing.T, n *fact.Node) {
-			if n.SMI.V.Error != "Failed to initialize NVML: Driver/library version mismatch" || len(n.GPUs.Or(nil)) != 8 {
+			if n.SMI.V.Error != "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 535.161" || n.SMI.At.Excerpt != "Failed to initialize NVML: Driver/library version mismatch" || len(n.GPUs.Or(nil)) != 8 {
 				t.Errorf("%+v", n.SMI)
 			}
 		}},
@@ -385,6 +385,27 @@ func TestHere(t *testing.T) {
 		t.Errorf("%+v", b.Node)
 	}
 	t.Logf("glibc %s, %s in %s, problems %v", b.Host.Glibc.V, b.Host.Glibc.At.Excerpt, time.Since(start), b.Problems)
+}
+
+// An image has no /proc: nothing may be said to be missing.
+func TestFilesOnly(t *testing.T) {
+	m := load(t, "h100", func(ar *txtar.Archive) {
+		var keep []txtar.File
+		for _, f := range ar.Files {
+			if strings.HasPrefix(f.Name, "tree/etc/") {
+				keep = append(keep, f)
+			}
+		}
+		ar.Files = keep
+	})
+	b := collect(t, m)
+	known(t, "os", b.Host.OS, "linux")
+	if b.Node.Driver.Looked() || b.Node.GPUs.Looked() || b.Node.DeviceFiles.Looked() || b.Node.RDMA.Looked() || b.Container.Kind.Looked() || b.Node.MPS.Looked() {
+		t.Errorf("%+v", b.Node)
+	}
+	if _, ok := b.NCCL("NCCL_IB_HCA"); !ok {
+		t.Errorf("%+v", b.NCCLConf)
+	}
 }
 
 // deadFS never returns from a call for what lies under /dead.

@@ -77,7 +77,7 @@ func (r *reader) gpus(ctx context.Context) {
 		}
 		if res.Code != 0 {
 			s.Error = smiError(res)
-			at.Excerpt = s.Error
+			at.Excerpt = firstLine(s.Error)
 			n.SMI = fact.Of(s, at)
 			if strings.Contains(s.Error, "No devices were found") {
 				n.GPUs = fact.Of([]fact.GPU{}, at)
@@ -116,12 +116,18 @@ func badField(out string) string {
 	return ""
 }
 
-// smiError is the first thing that nvidia-smi said when it failed. It writes
-// most of its errors to standard output.
+// smiError is what nvidia-smi said when it failed, at most four lines. It
+// writes most of its errors to standard output.
 func smiError(res source.Result) string {
-	for _, s := range [][]byte{res.Stdout, res.Stderr} {
-		if l := firstLine(string(s)); l != "" {
-			return l
+	for _, out := range [][]byte{res.Stdout, res.Stderr} {
+		var lines []string
+		for _, l := range strings.Split(string(out), "\n") {
+			if l = firstLine(l); l != "" && len(lines) < 4 {
+				lines = append(lines, l)
+			}
+		}
+		if len(lines) > 0 {
+			return strings.Join(lines, "\n")
 		}
 	}
 	return fmt.Sprintf("exit status %d, no output", res.Code)
@@ -248,7 +254,7 @@ func (r *reader) fabric(ctx context.Context) {
 	case res.TimedOut:
 		n.Fabric = fact.Fail[string]("nvidia-smi did not answer in time", at)
 	case res.Code != 0:
-		n.Fabric = fact.Fail[string](smiError(res), at)
+		n.Fabric = fact.Fail[string](firstLine(smiError(res)), at)
 	default:
 		n.Fabric = parseFabric(string(res.Stdout), at)
 	}
