@@ -70,6 +70,9 @@ func collectLoads(ctx context.Context, m *source.Machine, b *fact.Bundle) {
 	if err := l.CacheErr(); err != nil {
 		b.AddProblem("ld.so.cache", err.Error())
 	}
+	if mach, ok := t.Machine.Get(); ok && mach != l.Machine() {
+		return // built for another architecture: nothing of it can be loaded
+	}
 	l.Descend = worthIt
 	s.l = l
 	s.own = &ownerIndex{m: m, tr: s.tr, dists: b.Dists, texts: make(map[string]string), left: 2 << 20}
@@ -234,6 +237,12 @@ func (s *loads) record(p *ldso.Process, miss []ldso.Miss) {
 			continue
 		}
 		done[x.Soname] = true
+		if strings.Contains(x.Soname, "/") { // a library of torch itself
+			if x.Err != nil {
+				s.b.AddProblem(x.Soname, x.Err.Error())
+			}
+			continue
+		}
 		l := fact.Load{Soname: x.Soname, Tried: x.Tried}
 		if x.For != nil {
 			l.For = x.For.Path
@@ -488,7 +497,7 @@ func (s *loads) libcuda(p *ldso.Process) {
 		}
 	}
 	o, tried, err := p.Resolve(name, caller)
-	by := "dlopen"
+	by := s.ext
 	if caller != nil {
 		by = caller.Path
 	}
