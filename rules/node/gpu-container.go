@@ -44,5 +44,9 @@ var _ = Checks.Add("gpu-container", func(b *fact.Bundle, r *diag.Reporter) {
 	if nv, ok := b.Container.NV.Get(); ok && !nv {
 		c, ev = diag.Proven, append(ev, b.Container.NV.At)
 	}
+	switch kind {
+	case "apptainer", "singularity", "docker", "podman", "enroot":
+		a["known"] = "1"
+	}
 	r.Hit("gpu-not-in-container", c, a, ev...)
 })

@@ -16,8 +16,8 @@ var _ = Checks.Add("gpu-fabric", func(b *fact.Bundle, r *diag.Reporter) {
 	if !ok || cudaWorks(b) || anyMIG(b.Node.GPUs.Or(nil)) {
 		return
 	}
-	switch word, _, bad := strings.Cut(strings.ToLower(state), ": "); { // "Completed: System Not Ready": ended with an error
-	case bad && word == "completed", word == "in progress", word == "not started", word == "failed":
+	low := strings.ToLower(state)
+	if low == "in progress" || low == "not started" || low == "failed" || strings.HasPrefix(low, "completed: ") {
 		r.Hit("gpu-fabric-manager", diag.Likely, diag.Args{"state": state}, b.Node.Fabric.At, b.Node.NVSwitches.At).
 			Need("nvidia-smi -q | grep -iA4 fabric")
 	}

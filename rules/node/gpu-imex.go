@@ -8,7 +8,7 @@ import (
 )
 
 var _ = Checks.Add("gpu-imex", func(b *fact.Bundle, r *diag.Reporter) {
-	nodes := b.Slurm.Nodes.Or(1)
+	nodes := nodesOf(b, 1)
 	off, _, _ := setting(b, "NCCL_MNNVL_ENABLE")
 	if !b.Node.IMEX.IsAbsent() || nodes < 2 || off == "0" {
 		return

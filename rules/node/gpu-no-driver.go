@@ -16,19 +16,24 @@ var _ = Checks.Add("gpu-no-driver", func(b *fact.Bundle, r *diag.Reporter) {
 	}
 	ev := []fact.Evidence{n.Driver.At, n.PCIGPUs.At}
 	granted, has := b.Slurm.GPUsGranted.Get()
+	c := diag.Proven
+	if !n.PCIGPUs.Looked() {
+		c = diag.Likely
+	}
 	switch {
-	case inJob(b) && b.Slurm.GPUsGranted.IsAbsent():
-		r.Hit("gpu-not-allocated", diag.Proven, diag.Args{"variant": "cpunode", "job": b.Slurm.Job.V}, append(ev, b.Slurm.GPUsGranted.At)...)
-	case inJob(b) && has:
-		r.Hit("gpu-driver-missing", diag.Proven, diag.Args{"variant": "granted", "gpus": itoa(granted), "admin": "module"}, append(ev, b.Slurm.GPUsGranted.At)...)
+	case sallocShell(b):
+		r.Hit("gpu-driver-missing", diag.Proven, diag.Args{"variant": "salloc", "job": b.Slurm.Job.V}, ev...).
+			Sev(diag.Warning).Need("srun ncclinic check")
 	case loginLike(b):
 		r.Hit("gpu-driver-missing", diag.Proven, diag.Args{"variant": "login"}, ev...).
 			Sev(diag.Warning).Need("srun --gres=gpu:1 ncclinic check")
+	case inJob(b) && b.Slurm.GPUsGranted.IsAbsent():
+		r.Hit("gpu-not-allocated", c, diag.Args{"variant": "cpunode", "job": b.Slurm.Job.V}, append(ev, b.Slurm.GPUsGranted.At)...)
+	case inJob(b) && has:
+		r.Hit("gpu-driver-missing", c, diag.Args{"variant": "granted", "gpus": itoa(granted), "admin": "module"}, append(ev, b.Slurm.GPUsGranted.At)...)
+	case !n.PCIGPUs.Looked():
+		r.Skip("the PCI bus was not seen: an environment without its machine")
 	default:
-		c := diag.Proven
-		if !n.PCIGPUs.Looked() {
-			c = diag.Likely
-		}
-		r.Hit("gpu-driver-missing", c, nil, ev...)
+		r.Hit("gpu-driver-missing", diag.Proven, nil, ev...)
 	}
 })

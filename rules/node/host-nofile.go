@@ -9,6 +9,10 @@ import (
 
 var _ = Checks.Add("host-nofile", func(b *fact.Bundle, r *diag.Reporter) {
 	soft, ok := b.Node.Limits.Nofile.Get()
+	if loginLike(b) {
+		r.Skip(loginSkip)
+		return
+	}
 	if !ok || soft < 0 || soft > 1024 {
 		return
 	}

@@ -19,14 +19,14 @@ var _ = Checks.Add("net-gloo-ifname", func(b *fact.Bundle, r *diag.Reporter) {
 	}
 	ifs := b.Node.Ifaces.V
 	c := netsel.SelectGloo(ifs, v)
-	a := diag.Args{"value": v, "var": "GLOO_SOCKET_IFNAME", "have": ifaceNames(ifs), "good": goodIface(ifs), "nodes": itoa(b.Slurm.Nodes.Or(1))}
+	a := diag.Args{"value": v, "var": "GLOO_SOCKET_IFNAME", "have": ifaceNames(ifs), "good": goodIface(ifs), "nodes": itoa(nodesOf(b, 1))}
 	at := fact.EnvVarAt("GLOO_SOCKET_IFNAME", v)
 	if len(c.Bad) > 0 {
 		a["bad"] = strings.Join(c.Bad, ", ")
 		r.Hit("net-interface-wrong", diag.Proven, a, at, b.Node.Ifaces.At)
 		return
 	}
-	if b.Slurm.Nodes.Or(1) < 2 {
+	if nodesOf(b, 1) < 2 {
 		return
 	}
 	for _, name := range c.Names {

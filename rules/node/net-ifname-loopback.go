@@ -9,8 +9,8 @@ import (
 )
 
 var _ = Checks.Add("net-ifname-loopback", func(b *fact.Bundle, r *diag.Reporter) {
-	nodes := b.Slurm.Nodes.Or(1)
-	if nodes < 2 {
+	nodes := nodesOf(b, 1)
+	if nodes < 2 || loginLike(b) {
 		return
 	}
 	v, at, set := setting(b, "NCCL_SOCKET_IFNAME")

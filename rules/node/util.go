@@ -17,8 +17,17 @@ func inJob(b *fact.Bundle) bool { return b.Slurm.Job.IsKnown() }
 
 func inStep(b *fact.Bundle) bool { return inJob(b) && b.Slurm.Where == "step" }
 
-// loginLike reports whether this looks like a login node: Slurm's commands, no job.
-func loginLike(b *fact.Bundle) bool { return !inJob(b) && b.Slurm.Commands.Or(false) }
+// loginLike reports whether this looks like a login node: Slurm's commands and
+// no job, or the shell of a salloc that stayed where it was started.
+func loginLike(b *fact.Bundle) bool {
+	return !inJob(b) && b.Slurm.Commands.Or(false) || sallocShell(b)
+}
+
+// sallocShell reports whether this is a shell that holds a job but was not
+// started by Slurm on one of its nodes.
+func sallocShell(b *fact.Bundle) bool {
+	return inJob(b) && b.Slurm.Where == "interactive" && b.Slurm.NodeName.IsAbsent()
+}
 
 // otherAccelerator reports whether this machine or its torch is not about
 // NVIDIA GPUs of a data centre: AMD, Intel, Jetson, WSL.
@@ -30,7 +39,8 @@ func otherAccelerator(b *fact.Bundle) bool {
 		return true
 	}
 	for _, d := range b.Node.DeviceFiles.Or(nil) {
-		if d.Path == "/dev/kfd" {
+		switch d.Path {
+		case "/dev/kfd", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvmap":
 			return true
 		}
 	}
@@ -211,9 +221,20 @@ func rdmaOff(b *fact.Bundle) bool {
 
 // oneNode reports whether the job is known to have a single node: what happens
 // between nodes then does not matter.
-func oneNode(b *fact.Bundle) bool { return b.Slurm.Nodes.Or(0) == 1 }
+func oneNode(b *fact.Bundle) bool { return nodesOf(b, 0) == 1 }
 
-// version compares a Slurm version such as 23.11.4 with major.minor; ok is
+// nodesOf returns the number of nodes of the job, def when it is not known. A
+// step that looks at one node may stand in a job that trains on many.
+func nodesOf(b *fact.Bundle, def int) int {
+	n, ok1 := b.Slurm.Nodes.Get()
+	m, ok2 := b.Slurm.JobNodes.Get()
+	if !ok1 && !ok2 {
+		return def
+	}
+	return max(n, m)
+}
+
+// slurmAtLeast compares a Slurm version such as 23.11.4 with major.minor; ok is
 // false when it cannot be read.
 func slurmAtLeast(v string, major, minor int) (bool, bool) {
 	f := strings.SplitN(v, ".", 3)
@@ -228,7 +249,7 @@ func slurmAtLeast(v string, major, minor int) (bool, bool) {
 	return x > major || x == major && y >= minor, true
 }
 
-// driverLess orders driver versions such as 535.161.08; ok is false when one of
+// driverCmp orders driver versions such as 535.161.08; ok is false when one of
 // them is not of that form (Jetson and WSL have a libcuda.so.1.1).
 func driverCmp(a, b string) (cmp int, ok bool) {
 	x, okx := driverParts(a)
@@ -266,7 +287,7 @@ func dirOf(file string) string { return path.Dir(file) }
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// plural returns the larger of a and b; used where 0 means not known.
+// mib writes bytes as whole MiB.
 func mib(bytes int64) string { return strconv.FormatInt(bytes>>20, 10) }
 
 // nvidiaPCI returns the NVIDIA GPUs on the PCI bus, with or without a driver.
