@@ -29,8 +29,8 @@ type Sample struct {
 }
 
 // Want is what NAME.want.yaml (or NAME/want.yaml of a tree) expects. Cause is
-// the top cause of the whole knowledge base, "none" for no cause. The others
-// are about the finding of the rule under test: Finds is its id (default: the
+// the top cause of the whole knowledge base, "none" for no cause; a recorded
+// machine whose other faults are not the point leaves it out. The others are about the finding of the rule under test: Finds is its id (default: the
 // same cause). Status is the rule's own status, for samples that must be skipped.
 type Want struct {
 	Cause     string            `yaml:"cause"`
@@ -88,8 +88,8 @@ func Samples(f *rules.File) ([]Sample, error) {
 			return nil, fmt.Errorf("%s: %s has neither facts nor a tree", f.Name, k)
 		case s.facts != nil && s.tree != nil:
 			return nil, fmt.Errorf("%s: %s has both facts and a tree", f.Name, k)
-		case s.Kind == "hit" && s.Want.Cause == "":
-			return nil, fmt.Errorf("%s: %s does not say which cause it wants", f.Name, k)
+		case s.Kind == "hit" && s.Want.Cause == "" && s.Want.Finds == "":
+			return nil, fmt.Errorf("%s: %s does not say what it wants: cause or finds", f.Name, k)
 		}
 		out = append(out, s)
 	}

@@ -97,11 +97,12 @@ func installer(t *fact.Torch) string {
 	return "pip"
 }
 
-// image names the container image when the torch is part of it: user site and
-// mounted home directories are not.
+// image names the container image when the torch is part of it and the job
+// cannot write there: user site and mounted home directories are not part of
+// it, and what runs under docker or podman can be changed from inside.
 func image(b *fact.Bundle) string {
 	kind, ok := b.Container.Kind.Get()
-	if !ok {
+	if !ok || kind == "docker" || kind == "podman" {
 		return ""
 	}
 	where := b.Python.Prefix.Or(b.Python.Exe.Or(""))

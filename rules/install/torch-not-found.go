@@ -28,10 +28,11 @@ var _ = Checks.Add("torch-not-found", func(b *fact.Bundle, r *diag.Reporter) {
 	}
 })
 
-// firstWith returns another interpreter that a variable or a launcher names and that has torch.
+// firstWith returns another interpreter that a variable or a launcher names and
+// that has a torch which computes on GPUs, as far as that is known.
 func firstWith(b *fact.Bundle) string {
 	for _, o := range b.Python.Others {
-		if o.Torch.IsKnown() && !o.Missing {
+		if o.Torch.IsKnown() && !o.Missing && o.Accel != fact.AccelCPU {
 			return o.Exe
 		}
 	}

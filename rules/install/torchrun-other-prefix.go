@@ -23,27 +23,35 @@ var _ = Checks.Add("torchrun-other-prefix", func(b *fact.Bundle, r *diag.Reporte
 		return
 	}
 	named := false // the collector compares programs, links resolved; what it does not list is the same one
-	missing := false
+	var other fact.PythonRef
 	for _, o := range b.Python.Others {
 		if o.By == fact.ByTorchrun {
-			named, missing = true, o.Missing
+			named, other = true, o
 		}
 	}
 	if !named && real == py {
 		return
 	}
+	if b.Winner() == nil && !other.Missing && other.Accel != fact.AccelCUDA && other.Accel != fact.AccelROCm {
+		return // no torch in either that could train: torch-not-found says it
+	}
 	a := args(b)
 	a["torchrun"], a["torchrun_python"], a["variant"] = quote(tr.Path), quote(py), "other"
+	if b.Winner() == nil && !other.Missing {
+		// The launcher's environment could train, this one cannot even import torch.
+		delete(a, "torchrun_python")
+		a["variant"], a["other"], a["other_version"] = "there", quote(py), other.Torch.Or("?")
+		r.Hit("env-not-activated", diag.Likely, a, b.Python.Torchrun.At, b.Python.Exe.At, other.Torch.At).Need("head -1 " + a["torchrun"])
+		return
+	}
 	f := r.Hit("env-not-activated", diag.Likely, a, b.Python.Torchrun.At, b.Python.Exe.At)
 	switch {
-	case missing:
+	case other.Missing:
 		f.Args["variant"] = "missing"
 		f.Certainty = diag.Proven
-		if trains(b) {
+		if b.Winner() == nil || trains(b) {
 			f.Sev(diag.Warning) // the job need not use torchrun
 		}
-	case b.Winner() == nil:
-		// torchrun is installed together with torch: its environment has it.
 	default:
 		f.Sev(diag.Warning)
 	}
