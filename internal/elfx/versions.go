@@ -8,10 +8,14 @@ type Need struct {
 	Versions []string // GLIBC_2.14, …
 }
 
-// Needs returns the symbol versions that the file needs, by library.
+// Needs returns the symbol versions that the file needs, by library. Versions
+// that the file can do without (marked weak) are left out.
 func (f *File) Needs() ([]Need, error) {
 	var out []Need
-	err := f.verneed(func(file, ver string, _ uint16) {
+	err := f.verneed(func(file, ver string, _ uint16, weak bool) {
+		if weak {
+			return
+		}
 		if len(out) == 0 || out[len(out)-1].File != file {
 			out = append(out, Need{File: file})
 		}
@@ -28,7 +32,7 @@ func (f *File) Defines() ([]string, error) {
 	return out, err
 }
 
-func (f *File) verneed(fn func(file, ver string, idx uint16)) error {
+func (f *File) verneed(fn func(file, ver string, idx uint16, weak bool)) error {
 	if f.dyn.verneed == 0 {
 		return nil
 	}
@@ -53,12 +57,13 @@ func (f *File) verneed(fn func(file, ver string, idx uint16)) error {
 			if err != nil {
 				return fmt.Errorf("version needs: %w", err)
 			}
-			idx, nameOff, anext := o.Uint16(b[6:]), o.Uint32(b[8:]), o.Uint32(b[12:])
+			const flagWeak = 2 // VER_FLG_WEAK
+			flags, idx, nameOff, anext := o.Uint16(b[4:]), o.Uint16(b[6:]), o.Uint32(b[8:]), o.Uint32(b[12:])
 			ver, err := f.dynString(uint64(nameOff))
 			if err != nil {
 				return fmt.Errorf("version needs: %w", err)
 			}
-			fn(file, ver, idx)
+			fn(file, ver, idx, flags&flagWeak != 0)
 			if anext == 0 {
 				break
 			}
@@ -121,7 +126,7 @@ func (f *File) version(i int) (ver, file string) {
 			}
 			f.versions[idx], f.verFiles[idx] = ver, file
 		}
-		_ = f.verneed(func(file, ver string, idx uint16) { set(idx, file, ver) })
+		_ = f.verneed(func(file, ver string, idx uint16, _ bool) { set(idx, file, ver) })
 		_ = f.verdef(func(ver string, idx uint16) { set(idx, "", ver) })
 	}
 	b, err := f.at(f.dyn.versym+2*uint64(i), 2)
