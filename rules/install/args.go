@@ -66,6 +66,19 @@ func tag(b *fact.Bundle, t *fact.Torch, a diag.Args) string {
 	return tables.Choose(version, a["driver"], b.Host.Arch.Or(""), caps)
 }
 
+// sameBuild makes the fix put back the build that is there, for faults that are
+// not about which build it is: its own local tag names the index.
+func sameBuild(b *fact.Bundle, a diag.Args) {
+	t := b.Winner()
+	if t == nil || a["public_version"] == "" {
+		return
+	}
+	delete(a, "cuda_tag")
+	if _, local, _ := strings.Cut(t.Version.Or(""), "+"); tables.TagCUDA(local) != "" {
+		a["cuda_tag"] = local
+	}
+}
+
 func envKind(b *fact.Bundle) string {
 	switch {
 	case b.Python.Conda.IsKnown():

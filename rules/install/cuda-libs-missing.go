@@ -23,6 +23,7 @@ var _ = Checks.Add("cuda-libs-missing", func(b *fact.Bundle, r *diag.Reporter) {
 		return
 	}
 	a := args(b)
+	sameBuild(b, a)
 	a["lib"] = first(libs, 4)
 	c := diag.Proven
 	for _, d := range b.Dists {

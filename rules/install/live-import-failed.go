@@ -36,6 +36,7 @@ var _ = Checks.Add("live-import-failed", func(b *fact.Bundle, r *diag.Reporter) 
 			continue
 		}
 		a := args(b)
+		sameBuild(b, a)
 		a["error"] = fact.Clip(lastLine(b.Live.Error), 300)
 		delete(a, "site_dir") // the words alone do not justify removing files
 		if x.cause == "torch-not-installed" {

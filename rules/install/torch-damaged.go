@@ -36,6 +36,7 @@ var _ = Checks.Add("torch-damaged", func(b *fact.Bundle, r *diag.Reporter) {
 		return
 	}
 	a := args(b)
+	sameBuild(b, a)
 	a["variant"], a["what"] = rank[worst], first(what, 3)
 	c, sev := diag.Likely, diag.Warning
 	switch rank[worst] {

@@ -13,6 +13,10 @@ var _ = Checks.Add("torchrun-other-prefix", func(b *fact.Bundle, r *diag.Reporte
 	if !ok {
 		return
 	}
+	if b.Python.By == fact.ByFlag || b.Python.By == fact.ByScript {
+		r.Skip("the interpreter was not taken from PATH")
+		return
+	}
 	py := tr.Python
 	if !path.IsAbs(py) || path.Base(py) == "env" || !strings.HasPrefix(path.Base(py), "py") {
 		return // "/usr/bin/env python" is the python of PATH
