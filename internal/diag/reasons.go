@@ -30,9 +30,11 @@ func HasReason(why string) bool { return Reason(why, "zh") != why }
 // reasonsZh translates the words of Reporter.Skip; keys that end in a blank are
 // followed by something variable. A test holds that no reason is missing.
 var reasonsZh = map[string]string{
-	"the symbols of torch's libraries were not read":                      "未能读取 torch 动态库的符号",
-	"nvidia-smi was not run":                                              "没有运行 nvidia-smi",
-	"no extension was examined":                                           "没有检查编译扩展",
+	"the symbols of torch's libraries were not read":                            "未能读取 torch 动态库的符号",
+	"the PCI bus was not seen: an environment without its machine":              "没有看到 PCI 总线：只有环境，没有它所在的机器",
+	"outside a job: what a login node has says nothing about the compute nodes": "不在作业中：登录节点的情况不能说明计算节点",
+	"nvidia-smi was not run":    "没有运行 nvidia-smi",
+	"no extension was examined": "没有检查编译扩展",
 	"inside a container variables of the host's environment mean nothing": "在容器内，宿主机的环境变量不说明问题",
 	"whether this torch can train is not known":                           "无法确定这个 torch 能否用于训练",
 	"torch/version.py was not read":                                       "未能读取 torch/version.py",

@@ -17,7 +17,8 @@ var _ = Checks.Add("gpu-no-driver", func(b *fact.Bundle, r *diag.Reporter) {
 	ev := []fact.Evidence{n.Driver.At, n.PCIGPUs.At}
 	granted, has := b.Slurm.GPUsGranted.Get()
 	c := diag.Proven
-	if !n.PCIGPUs.Looked() {
+	seen := n.PCIGPUs.IsKnown() || n.PCIGPUs.IsAbsent()
+	if !seen {
 		c = diag.Likely
 	}
 	switch {
@@ -31,7 +32,7 @@ var _ = Checks.Add("gpu-no-driver", func(b *fact.Bundle, r *diag.Reporter) {
 		r.Hit("gpu-not-allocated", c, diag.Args{"variant": "cpunode", "job": b.Slurm.Job.V}, append(ev, b.Slurm.GPUsGranted.At)...)
 	case inJob(b) && has:
 		r.Hit("gpu-driver-missing", c, diag.Args{"variant": "granted", "gpus": itoa(granted), "admin": "module"}, append(ev, b.Slurm.GPUsGranted.At)...)
-	case !n.PCIGPUs.Looked():
+	case !seen:
 		r.Skip("the PCI bus was not seen: an environment without its machine")
 	default:
 		r.Hit("gpu-driver-missing", diag.Proven, nil, ev...)
