@@ -126,6 +126,9 @@ func render(t *testing.T, base *rules.Base, rep *diag.Report) {
 	t.Helper()
 	for i := range rep.Findings {
 		f := &rep.Findings[i]
+		if len(f.Fixes) == 0 && f.Severity != diag.Note {
+			t.Errorf("%s (by %s): no fix fits these arguments: %v", f.ID, f.Rule, f.Args)
+		}
 		for _, lang := range rules.Languages {
 			show := func(what, text string) {
 				if ph := diag.Placeholders(text); len(ph) > 0 {
