@@ -1,0 +1,38 @@
+// Package script reads batch scripts: the directives exactly as sbatch takes
+// them from the bytes, and the body as its shell would run it, followed as far
+// as constants go. Nothing is executed. It is pure: no file is opened unless
+// Options.Open does it.
+package script
+
+import "github.com/ncclinic/ncclinic/internal/fact"
+
+// Options of Parse.
+type Options struct {
+	// Open returns a file that stands beside the script, named as the script
+	// names it; nil: no file is followed.
+	Open func(path string) ([]byte, error)
+	// DirectivesOnly leaves the body alone.
+	DirectivesOnly bool
+}
+
+// MaxSize bounds what is parsed as shell. sbatch itself takes at most 4 MiB by
+// default (max_script_size); of more, the directives are still read.
+const MaxSize = 8 << 20
+
+// parser holds one run of Parse.
+type parser struct {
+	s *fact.Script
+	o Options
+}
+
+// Parse reads a script. It never fails: what could not be understood is said in
+// the script's fields.
+func Parse(name string, src []byte, o Options) *fact.Script {
+	p := &parser{s: &fact.Script{Name: name, Src: src}, o: o}
+	p.scan()
+	p.request()
+	if !o.DirectivesOnly {
+		p.body()
+	}
+	return p.s
+}
