@@ -32,17 +32,14 @@ var _ = Checks.Add("env-path-lost", func(b *fact.Bundle, r *diag.Reporter) {
 			own = &b.Python.Others[i]
 		}
 	}
-	if own == nil {
-		return // the environment is not here, or it is the same interpreter by another name
+	if own == nil || own.Torch.IsAbsent() || own.Accel == fact.AccelCPU {
+		return // the environment is not here, is the same interpreter by another name, or could not train either
 	}
 	a := args(b)
 	a["prefix"], a["var"] = quote(prefix), name
 	c := diag.Proven
 	if base, _ := b.Lookup("CONDA_DEFAULT_ENV"); name == fact.ByCondaPrefix && base == "base" {
 		c = diag.Likely // conda's base is active by itself in many shells and not always meant
-	}
-	if own.Torch.IsAbsent() {
-		c = diag.Possible // its environment has no torch either
 	}
 	a["variant"] = "lost"
 	ev := []fact.Evidence{fact.EnvVarAt(name, prefix), b.Python.Exe.At}
