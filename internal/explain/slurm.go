@@ -118,7 +118,7 @@ var suggested = regexp.MustCompile(`suggested max number of worker in current sy
 
 // cpus judges a step that got one CPU per task although the job has more.
 func (v *view) cpus() {
-	es := v.ev("S313")
+	es := v.warned("S313")
 	if len(es) == 0 {
 		return
 	}
@@ -131,7 +131,7 @@ func (v *view) cpus() {
 		}
 		forwarded := false
 		for _, k := range s.cmds {
-			if srunRe.MatchString(k.text) && (strings.Contains(k.text, "cpus-per-task") || strings.Contains(k.text, " -c")) || strings.Contains(k.text, "SRUN_CPUS_PER_TASK") {
+			if srunRe.MatchString(k.text) && (strings.Contains(k.text, "cpus-per-task") || shortC.MatchString(k.text)) || strings.Contains(k.text, "SRUN_CPUS_PER_TASK") {
 				forwarded = true
 			}
 		}
@@ -155,6 +155,8 @@ func (v *view) cpus() {
 	}
 }
 
+var shortC = regexp.MustCompile(`\s-c\s*[\d$]`)
+
 func atoi(s string) int {
 	n := 0
 	for i := 0; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
@@ -165,8 +167,8 @@ func atoi(s string) int {
 
 // oneNode judges several nodes of which one works.
 func (v *view) oneNode() {
-	local := v.ev("S362")
-	fewer := v.ev("S304")
+	local := v.warned("S362")
+	fewer := v.warned("S304")
 	if len(fewer) > 0 {
 		v.add(cand{id: "slurm-one-node-used", cert: diag.Likely, tier: 1, forced: true}, cap4(fewer)...)
 		return

@@ -36,7 +36,8 @@ type view struct {
 	sources []fact.SourceText
 	bySig   map[string][]*fact.Event
 	byRule  map[string][]*fact.Event
-	used    map[string]bool // signatures that a decider has judged
+	allSig  map[string][]*fact.Event // with those that were survived
+	used    map[string]bool          // signatures that a decider has judged
 	cands   []cand
 	notes   []diag.Finding // context
 	exc     []*fact.Exception
@@ -61,7 +62,7 @@ type cand struct {
 }
 
 func newView(l *fact.Logs, set *diag.Set, o Options) *view {
-	v := &view{l: l, set: set, opt: o, bySig: map[string][]*fact.Event{}, byRule: map[string][]*fact.Event{}, used: map[string]bool{}}
+	v := &view{l: l, set: set, opt: o, bySig: map[string][]*fact.Event{}, byRule: map[string][]*fact.Event{}, used: map[string]bool{}, allSig: map[string][]*fact.Event{}}
 	if v.opt.MaxEvidence <= 0 {
 		v.opt.MaxEvidence = 8
 	}
@@ -92,7 +93,11 @@ func newView(l *fact.Logs, set *diag.Set, o Options) *view {
 	}
 	for i := range l.Events {
 		e := &l.Events[i]
-		if e.Quoted || alive[i] {
+		if e.Quoted {
+			continue
+		}
+		v.allSig[e.Sig] = append(v.allSig[e.Sig], e)
+		if alive[i] || v.survived(false, e.After, e.Place) {
 			continue
 		}
 		v.bySig[e.Sig] = append(v.bySig[e.Sig], e)
@@ -160,6 +165,17 @@ func (v *view) ev(names ...string) []*fact.Event {
 		} else {
 			out = append(out, v.byRule[n]...)
 		}
+	}
+	v.sortEvents(out)
+	return out
+}
+
+// warned returns the events of signatures, also those that the job survived.
+func (v *view) warned(sigs ...string) []*fact.Event {
+	var out []*fact.Event
+	for _, n := range sigs {
+		v.used[n] = true
+		out = append(out, v.allSig[n]...)
 	}
 	v.sortEvents(out)
 	return out
@@ -321,6 +337,11 @@ func (v *view) deathSigns() bool {
 			continue
 		}
 		return true
+	}
+	for _, s := range v.facts("bad-exit") {
+		if !done && last[s.File] < s.Line {
+			return true
+		}
 	}
 	deadly := map[string]bool{"S021": true, "S022": true, "S029": true, "S030": true, "S036": true, "S037": true, "S089": true, "S092": true, "S093": true, "S094": true, "S095": true,
 		"S241": true, "S242": true, "S243": true, "S244": true, "S245": true, "S246": true, "S247": true, "S248": true, "S249": true, "S250": true, "S251": true, "S252": true, "S263": true,

@@ -102,7 +102,7 @@ func textKind(p string, sample []byte) string {
 			n++
 		}
 	}
-	if n >= 2 && !strings.Contains(head, "Traceback") {
+	if n >= 2 && strings.HasPrefix(strings.TrimSpace(head), "#") && !strings.Contains(head, "Traceback") {
 		return fact.KindScript
 	}
 	if ext == "" || ext == ".txt" {

@@ -211,6 +211,7 @@ var (
 		`^done\b|\bfinished after \d+|\b0 failed\b|\bsaved final\b|^completed\b|\bfinal evaluation\b|training took|total training time)`)
 	// what a launcher or the shell says about the end, not the program about itself
 	strongRe  = regexp.MustCompile(`(?i)(?:\bexit(?:ed)?(?:[ _]?(?:code|status))?[ =:]*(?:with )?(?:code )?0\b|successfully finished|exits successfully|WorkerState\.SUCCEEDED|terminated normally)`)
+	badExitRe = regexp.MustCompile(`(?i)\bexit(?:ed)?(?: with)?(?: code| status)?[ =:]+[1-9]\d*\b`)
 	restartRe = regexp.MustCompile(`(?i)will restart worker group|restart_count=[1-9]|SLURM_RESTART_COUNT=[1-9]|has been requeued|\brestarting (?:job|training|workers)|\b(?:resum(?:ed|ing)|restor(?:ed|ing)) (?:training )?from|\[submit\] retry|attempt [2-9]\b`)
 	handledRe = regexp.MustCompile(`(?i)\b(?:caught|ignor(?:ed|ing)|skip(?:ped|ping)?|retry(?:ing)?|fall(?:ing|s)? ?back|fallback|recover(?:ed|ing)|halving|halve|using .{1,40} instead|not available|optional|continuing|non-fatal|will retry|reduc(?:ed|ing) (?:the )?batch)\b`)
 )
@@ -255,6 +256,9 @@ func (r *reader) line(no int, raw []byte) {
 			name = "strong"
 		}
 		r.say("success", name, clip(msg, 160), "", pl)
+	}
+	if len(msg) < 200 && badExitRe.MatchString(msg) && !strings.HasPrefix(msg, "srun: ") && !r.quotedBlock {
+		r.say("bad-exit", "", clip(msg, 160), "", pl)
 	}
 	if len(msg) < 400 && restartRe.MatchString(msg) {
 		r.say("restart", "", clip(msg, 160), "", pl)
@@ -341,6 +345,15 @@ func (r *reader) match(h head, msg, text string, pl fact.Place, exc int) {
 		for _, lit := range r.find.fits(joined, nil) {
 			if !contains(own, lit) && !contains(r.prevHits, lit) {
 				r.hit(lit, joined, r.prevPlace, r.lastExc)
+			}
+		}
+	}
+	if strings.Contains(msg, "  ") {
+		// programs differ in blanks between words
+		one := strings.Join(strings.Fields(msg), " ")
+		for _, lit := range r.find.fits(one, nil) {
+			if !contains(own, lit) {
+				r.hit(lit, one, pl, exc)
 			}
 		}
 	}
