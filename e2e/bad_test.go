@@ -218,6 +218,7 @@ func TestBadNvidiaSMI(t *testing.T) {
 		"no interpreter": "#!/nowhere/sh\n",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // they mostly wait
 			dir := temp(t)
 			write(t, dir+"/nvidia-smi", script)
 			c := call{env: []string{"PATH=" + dir + ":/usr/bin:/bin"}}

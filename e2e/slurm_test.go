@@ -164,8 +164,8 @@ python3 -c 'import importlib.util as u; s = u.find_spec("torch"); print(s.origin
 		torch, rest, _ = strings.Cut(rest, "\n")
 		return parse(t, []byte(rest), ""), python, torch
 	}
-	if r, _, _ := submit(); r.cause() != "gpu-driver-missing" {
-		t.Errorf("with the environment: cause %q, want gpu-driver-missing; findings %v", r.cause(), r.ids())
+	if r, _, _ := submit(); r.Verdict != "broken" || r.cause() != "gpu-driver-missing" {
+		t.Errorf("with the environment: %s, cause %q, want broken, gpu-driver-missing; findings %v", r.Verdict, r.cause(), r.ids())
 	}
 	// With --export=NONE Slurm starts the job in the user's login environment,
 	// so its Python is the first on that PATH, whatever this machine has there.
@@ -184,6 +184,6 @@ python3 -c 'import importlib.util as u; s = u.find_spec("torch"); print(s.origin
 		testenv.Need(t, "a login environment without a torch of its own, not "+torch, "run the tests as another user")
 	}
 	if r.cause() != "env-not-exported" && r.cause() != truth {
-		t.Errorf("--export=NONE: %s imports torch from %s; cause %q, want env-not-exported or %s; findings %v", python, torch, r.cause(), truth, r.ids())
+		t.Errorf("--export=NONE: %s imports torch from %s; cause %q, want env-not-exported or %s; findings %v: %+v", python, torch, r.cause(), truth, r.ids(), r.Findings[0])
 	}
 }

@@ -17,6 +17,9 @@ var _ = Checks.Add("torch-not-found", func(b *fact.Bundle, r *diag.Reporter) {
 	if !seen {
 		c = diag.Likely // not one folder of packages could be found: perhaps the path was not understood
 	}
+	if unreadable(b) {
+		c = diag.Likely // the import fails for this user, but a torch may be there
+	}
 	a := args(b)
 	delete(a, "public_version")
 	if p := firstWith(b); p != "" {
@@ -37,4 +40,16 @@ func firstWith(b *fact.Bundle) string {
 		}
 	}
 	return ""
+}
+
+// unreadable reports whether a folder of packages could not be read.
+func unreadable(b *fact.Bundle) bool {
+	for _, e := range b.Python.Path {
+		for _, p := range b.Problems {
+			if e.Kind != fact.PathStdlib && p.What == e.Dir {
+				return true
+			}
+		}
+	}
+	return false
 }

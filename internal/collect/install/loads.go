@@ -92,6 +92,7 @@ func collectLoads(ctx context.Context, m *source.Machine, b *fact.Bundle) {
 		s.shadows()
 	}
 	s.libcuda(p)
+	s.nvml(p)
 	if ctx.Err() == nil {
 		s.extensions(p)
 	}
