@@ -2,12 +2,13 @@
 # Brings what the tests need onto this machine; a second run finds everything
 # there and takes a moment.
 #
-#   lab/deps.sh [packages] [nvidia] [wheels]        all three when none is named
+#   lab/deps.sh [packages] [nvidia] [wheels] [tools]    all of them when none is named
 #
 # packages  Debian packages: installed by root, otherwise named with an exit status of 1
 # nvidia    NVIDIA's user-space driver files, from the non-free area of the Debian
 #           release that this machine already uses, unpacked into the cache, not installed
 # wheels    real torch wheels from the package index, unpacked into the cache
+# tools     uv from the package index, in an environment of its own in the cache
 #
 # The cache is $NCCLINIC_CACHE, else /var/cache/ncclinic-test for root, else
 # ${XDG_CACHE_HOME:-~/.cache}/ncclinic-test. It takes about 9 GB.
@@ -224,18 +225,34 @@ install_wheels() {
 	fi
 }
 
+install_tools() {
+	[ "$(uname -m)" = x86_64 ] || {
+		say "uv is only fetched on x86_64"
+		return
+	}
+	sum="1 $(sha256sum <"$here/requirements-tools.txt")"
+	is_done tools "$sum" && return
+	say "fetching uv"
+	rm -rf "$cache/tools"
+	/usr/bin/python3 -m venv --without-pip "$cache/tools"
+	retry pip --python "$cache/tools/bin/python" install --no-deps --only-binary=:all: --require-hashes \
+		-r "$here/requirements-tools.txt" || die "uv could not be fetched"
+	echo "$sum" >"$cache/tools.done"
+}
+
 mkdir -p "$cache"
 # One at a time: two would unpack over each other.
 if command -v flock >/dev/null && [ -z "${NCCLINIC_DEPS_LOCKED:-}" ]; then
 	NCCLINIC_DEPS_LOCKED=1 exec flock "$cache/lock" "$0" "$@"
 fi
-[ $# = 0 ] && set -- packages nvidia wheels
+[ $# = 0 ] && set -- packages nvidia wheels tools
 for part in "$@"; do
 	case $part in
 	packages) install_packages ;;
 	nvidia) install_nvidia ;;
 	wheels) install_wheels ;;
+	tools) install_tools ;;
 	cache) echo "$cache" ;;
-	*) die "unknown part $part: packages, nvidia or wheels" ;;
+	*) die "unknown part $part: packages, nvidia, wheels or tools" ;;
 	esac
 done
