@@ -30,6 +30,7 @@ lint:
 	shellcheck lab/*.sh .ci/run .ci/*.sh
 
 docs:
+	UPDATE_GOLDEN=1 $(GO) test -run HeaderIndex ./rules
 	$(GO) run ./cmd/ncclinic docs docs
 
 # The committed pages are what the rule files and the command tree say today.

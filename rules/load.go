@@ -4,7 +4,6 @@
 package rules
 
 import (
-	"bytes"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -12,7 +11,6 @@ import (
 	"sort"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	"golang.org/x/tools/txtar"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
@@ -41,30 +39,31 @@ var checks = map[string]diag.Checks{"install": install.Checks, "node": node.Chec
 type File struct {
 	Name   string // cause/torch-cpu-build.txtar
 	Header Header
-	ar     *txtar.Archive
+	raw    []byte
+	ar     *txtar.Archive // see archive
 	texts  map[string]diag.Text
 }
 
 // Header is the YAML at the top of a rule file.
 type Header struct {
-	ID       string         `yaml:"id"`
-	Since    string         `yaml:"since"` // ncclinic version that first had it
-	Severity string         `yaml:"severity"`
-	Role     string         `yaml:"role"`
-	Actor    string         `yaml:"actor"`
-	Stage    int            `yaml:"stage"`
-	Needs    []string       `yaml:"needs"`
-	Proves   []string       `yaml:"proves"`
-	Explains []string       `yaml:"explains"`
-	Args     []string       `yaml:"args"`
-	Fixes    []diag.FixTmpl `yaml:"fixes"`
-	Refs     []Ref          `yaml:"refs"`
+	ID       string         `yaml:"id" json:"id,omitempty"`
+	Since    string         `yaml:"since" json:"since,omitempty"` // ncclinic version that first had it
+	Severity string         `yaml:"severity" json:"severity,omitempty"`
+	Role     string         `yaml:"role" json:"role,omitempty"`
+	Actor    string         `yaml:"actor" json:"actor,omitempty"`
+	Stage    int            `yaml:"stage" json:"stage,omitempty"`
+	Needs    []string       `yaml:"needs" json:"needs,omitempty"`
+	Proves   []string       `yaml:"proves" json:"proves,omitempty"`
+	Explains []string       `yaml:"explains" json:"explains,omitempty"`
+	Args     []string       `yaml:"args" json:"args,omitempty"`
+	Fixes    []diag.FixTmpl `yaml:"fixes" json:"fixes,omitempty"`
+	Refs     []Ref          `yaml:"refs" json:"refs,omitempty"`
 }
 
 // Ref is the source of a fact, with the date on which it was read.
 type Ref struct {
-	What string `yaml:"what"`
-	Date string `yaml:"date"`
+	What string `yaml:"what" json:"what,omitempty"`
+	Date string `yaml:"date" json:"date,omitempty"`
 }
 
 // Base is a loaded knowledge base.
@@ -82,11 +81,12 @@ func Load(fsys fs.FS, version string, families ...string) (*Base, error) {
 		if err != nil {
 			return nil, err
 		}
+		idx := readIndex[Header](fsys, fam)
 		for _, e := range ents {
 			if !strings.HasSuffix(e.Name(), ".txtar") {
 				continue
 			}
-			f, err := ReadFile(fsys, path.Join(fam, e.Name()))
+			f, err := readFile(fsys, path.Join(fam, e.Name()), idx)
 			if err != nil {
 				return nil, err
 			}
@@ -102,21 +102,29 @@ func Load(fsys fs.FS, version string, families ...string) (*Base, error) {
 }
 
 // ReadFile reads one rule file.
-func ReadFile(fsys fs.FS, name string) (*File, error) {
+func ReadFile(fsys fs.FS, name string) (*File, error) { return readFile(fsys, name, nil) }
+
+func readFile(fsys fs.FS, name string, idx map[string]indexed[Header]) (*File, error) {
 	raw, err := fs.ReadFile(fsys, name)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Name: name, ar: txtar.Parse(raw)}
-	d := yaml.NewDecoder(bytes.NewReader(f.ar.Comment))
-	d.KnownFields(true)
-	if err := d.Decode(&f.Header); err != nil {
-		return nil, fmt.Errorf("%s: header: %w", name, err)
+	f := &File{Name: name, raw: raw}
+	if f.Header, err = header(name, raw, idx); err != nil {
+		return nil, err
 	}
 	if want := strings.TrimSuffix(path.Base(name), ".txtar"); f.Header.ID != want {
 		return nil, fmt.Errorf("%s: id is %q, the file name says %q", name, f.Header.ID, want)
 	}
 	return f, nil
+}
+
+// archive splits the file when somebody wants a section of it.
+func (f *File) archive() *txtar.Archive {
+	if f.ar == nil {
+		f.ar = txtar.Parse(f.raw)
+	}
+	return f.ar
 }
 
 func (f *File) rule(family string) *diag.Rule {
@@ -181,7 +189,7 @@ func (f *File) Text(lang string) (diag.Text, bool) {
 
 // Section returns one file of the archive.
 func (f *File) Section(name string) ([]byte, bool) {
-	for _, x := range f.ar.Files {
+	for _, x := range f.archive().Files {
 		if x.Name == name {
 			return x.Data, true
 		}
@@ -192,7 +200,7 @@ func (f *File) Section(name string) ([]byte, bool) {
 // Sections lists the files of the archive whose names start with a prefix, without it.
 func (f *File) Sections(prefix string) map[string][]byte {
 	out := map[string][]byte{}
-	for _, x := range f.ar.Files {
+	for _, x := range f.archive().Files {
 		if rest, ok := strings.CutPrefix(x.Name, prefix); ok {
 			out[rest] = x.Data
 		}

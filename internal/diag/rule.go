@@ -28,11 +28,11 @@ type Rule struct {
 
 // FixTmpl is a fix as the rule file has it; Commands hold {placeholders}.
 type FixTmpl struct {
-	ID       string   `yaml:"id"`
-	Kind     string   `yaml:"kind"`
-	When     string   `yaml:"when"` // argument that must be non-empty; "a=b": must equal; "!a": must be empty; comma: all of them
-	Safe     bool     `yaml:"safe"`
-	Commands []string `yaml:"commands"`
+	ID       string   `yaml:"id" json:"id,omitempty"`
+	Kind     string   `yaml:"kind" json:"kind,omitempty"`
+	When     string   `yaml:"when" json:"when,omitempty"` // argument that must be non-empty; "a=b": must equal; "!a": must be empty; comma: all of them
+	Safe     bool     `yaml:"safe" json:"safe,omitempty"`
+	Commands []string `yaml:"commands" json:"commands,omitempty"`
 }
 
 // Check is the code of a rule. It reads facts and reports; it must not keep state.

@@ -1,0 +1,13 @@
+package rules
+
+import "testing"
+
+// BenchmarkLoadEnvironment is what every check pays before it looks at anything.
+func BenchmarkLoadEnvironment(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Load(Embedded(), "bench", Environment...); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
