@@ -13,7 +13,7 @@ var _ = Checks.Add("env-other-has-torch", func(b *fact.Bundle, r *diag.Reporter)
 		return
 	}
 	// Outside of a container VIRTUAL_ENV and CONDA_PREFIX of this shell name what was meant.
-	if b.Container.Kind.IsKnown() {
+	if hostEnv(b) {
 		r.Skip("inside a container variables of the host's environment mean nothing")
 		return
 	}

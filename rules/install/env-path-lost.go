@@ -12,7 +12,7 @@ var _ = Checks.Add("env-path-lost", func(b *fact.Bundle, r *diag.Reporter) {
 		r.Skip("the interpreter was not taken from PATH")
 		return
 	}
-	if b.Container.Kind.IsKnown() {
+	if hostEnv(b) {
 		r.Skip("inside a container variables of the host's environment mean nothing")
 		return
 	}
@@ -53,3 +53,12 @@ var _ = Checks.Add("env-path-lost", func(b *fact.Bundle, r *diag.Reporter) {
 	}
 	r.Hit("env-modules-reset-after-activation", c, a, ev...).Need("which -a python")
 })
+
+// hostEnv reports whether the process is in a container that takes over the
+// variables of the host, as those of clusters do: what was active outside was
+// not meant inside. Docker and Podman pass nothing on, so there a variable was
+// set inside; a slurmd that itself runs in such a container is a usual node.
+func hostEnv(b *fact.Bundle) bool {
+	kind, ok := b.Container.Kind.Get()
+	return ok && kind != "docker" && kind != "podman"
+}

@@ -31,7 +31,11 @@ var _ = Checks.Add("gpu-no-driver", func(b *fact.Bundle, r *diag.Reporter) {
 	case inJob(b) && b.Slurm.GPUsGranted.IsAbsent():
 		r.Hit("gpu-not-allocated", c, diag.Args{"variant": "cpunode", "job": b.Slurm.Job.V}, append(ev, b.Slurm.GPUsGranted.At)...)
 	case inJob(b) && has:
-		r.Hit("gpu-driver-missing", c, diag.Args{"variant": "granted", "gpus": itoa(granted), "admin": "module"}, append(ev, b.Slurm.GPUsGranted.At)...)
+		a := diag.Args{"variant": "granted", "gpus": itoa(granted)}
+		if seen {
+			a["admin"] = "absent"
+		}
+		r.Hit("gpu-driver-missing", c, a, append(ev, b.Slurm.GPUsGranted.At)...)
 	case !seen:
 		r.Skip("the PCI bus was not seen: an environment without its machine")
 	default:
