@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Ends a lab: waits until standard input closes (the starter stopped it, ended
 # or crashed), kills every process of the lab and removes its folder.
 #
