@@ -525,7 +525,7 @@ func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string))
 	}
 	if strings.Contains(msg, "sm_") && (strings.Contains(msg, "supports CUDA capabilities") || strings.Contains(msg, "arch_list") || strings.Contains(msg, "arch list") || strings.HasPrefix(msg, "['sm_")) {
 		add(ArchList, "", strings.Join(archRe.FindAllString(msg, -1), " "), "")
-	} else if strings.Contains(msg, "apabilit") {
+	} else if strings.Contains(msg, "apabilit") || strings.Contains(msg, "compute_cap") {
 		if m := capRe.FindStringSubmatch(msg); m != nil {
 			major, minor := m[1], m[2]
 			if minor == "" && len(major) > 1 {

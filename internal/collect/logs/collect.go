@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,10 @@ func (r *reader) open(ctx context.Context, in Input, limit int64) (err error) {
 		return err
 	}
 	defer f.Close()
-	text, err := decode(f)
+	if r.in == nil {
+		r.in = bufio.NewReaderSize(nil, 64<<10)
+	}
+	text, err := decode(f, r.in)
 	if err != nil {
 		return err
 	}

@@ -16,9 +16,9 @@ import (
 const maxDict = 32 << 20
 
 // decode returns a reader of UTF-8 text for a stream that may be compressed
-// with gzip, xz or zstd and may be UTF-16.
-func decode(in io.Reader) (io.Reader, error) {
-	br := bufio.NewReaderSize(in, 64<<10)
+// with gzip, xz or zstd and may be UTF-16. It reads through br.
+func decode(in io.Reader, br *bufio.Reader) (io.Reader, error) {
+	br.Reset(in)
 	magic, _ := br.Peek(6)
 	var out io.Reader = br
 	switch {

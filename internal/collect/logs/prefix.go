@@ -60,7 +60,7 @@ func (r *reader) parseHead(s string) (head, string) {
 		}
 		s = s[n:]
 	}
-	if h.rank < 0 && len(s) > 5 {
+	if h.rank < 0 && len(s) > 5 && (strings.Contains(s, "ank") || strings.Contains(s, "RANK: ") || strings.HasPrefix(s, "[GPU")) {
 		if m := rankInText.FindStringSubmatch(clip(s, 200)); m != nil {
 			for _, g := range m[1:] {
 				if g != "" {

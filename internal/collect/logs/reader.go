@@ -6,6 +6,7 @@
 package logs
 
 import (
+	"bufio"
 	"fmt"
 	"regexp"
 	"sort"
@@ -147,6 +148,8 @@ type reader struct {
 	prevLineNo     int
 	failing        bool // something was met in this file: new shapes of lines are not progress
 	shown          int  // index+1 of the script that a command shows
+	buf            []byte
+	in             *bufio.Reader // shared by the files
 	stamped        bool
 }
 
@@ -250,23 +253,44 @@ func (r *reader) line(no int, raw []byte) {
 		r.ncclRank(h, msg)
 	}
 	r.progress(h, msg, pl)
-	if len(msg) < 300 && successRe.MatchString(msg) && !r.quotedBlock {
+	if len(msg) < 400 {
+		r.ends(msg, pl)
+	}
+	if r.lastExcLine > 0 && no-r.lastExcLine > 0 && no-r.lastExcLine <= 2 || exc >= 0 {
+		r.handled(msg, no, exc)
+	}
+	r.prev, r.prevPlace, r.prevLineNo = msg, pl, no
+}
+
+// endWords are in every line that successRe, badExitRe or restartRe can match.
+var endWords = []string{"exit", "finish", "complete", "done", "stopped: ", "succe", "terminated", "after training", "0 failed", "saved final", "final eval", "training t", "ended", "restart", "requeue", "resum", "restor", "retry", "attempt"}
+
+// ends notes what a line says about the end of the run or about another attempt.
+func (r *reader) ends(msg string, pl fact.Place) {
+	low := strings.ToLower(msg)
+	some := false
+	for _, w := range endWords {
+		if strings.Contains(low, w) {
+			some = true
+			break
+		}
+	}
+	if !some {
+		return
+	}
+	if len(msg) < 300 && !r.quotedBlock && successRe.MatchString(msg) {
 		name := ""
 		if strongRe.MatchString(msg) {
 			name = "strong"
 		}
 		r.say("success", name, clip(msg, 160), "", pl)
 	}
-	if len(msg) < 200 && badExitRe.MatchString(msg) && !strings.HasPrefix(msg, "srun: ") && !r.quotedBlock {
+	if len(msg) < 200 && !r.quotedBlock && !strings.HasPrefix(msg, "srun: ") && badExitRe.MatchString(msg) {
 		r.say("bad-exit", "", clip(msg, 160), "", pl)
 	}
-	if len(msg) < 400 && restartRe.MatchString(msg) {
+	if restartRe.MatchString(msg) {
 		r.say("restart", "", clip(msg, 160), "", pl)
 	}
-	if r.lastExcLine > 0 && no-r.lastExcLine > 0 && no-r.lastExcLine <= 2 || exc >= 0 {
-		r.handled(msg, no, exc)
-	}
-	r.prev, r.prevPlace, r.prevLineNo = msg, pl, no
 }
 
 // handled notes that the program went on after an exception: it says so in the

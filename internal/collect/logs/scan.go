@@ -35,15 +35,16 @@ type block struct {
 // scanFile reads one stream into the reader.
 func (r *reader) scanFile(ctx context.Context, in io.Reader, limit int64) error {
 	f := &r.out.Files[r.file]
-	sample := make([]byte, 0, wholeSize+1)
 	lr := &io.LimitedReader{R: in, N: limit}
-	n, err := io.ReadFull(lr, sample[:cap(sample)])
-	sample = sample[:n]
+	sample, err := r.readSample(lr)
+	n := len(sample)
 	f.Bytes = int64(n)
-	eof := err == io.EOF || err == io.ErrUnexpectedEOF && lr.N > 0
-	if err != nil && !eof && lr.N > 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
-		// a broken stream: what was read still counts
+	eof := err == io.EOF
+	if err != nil && !eof {
+		// a broken stream, such as half of a gzip file: what was read still counts
+		r.labeled = labels(string(sample[:min(len(sample), headSize)]))
 		r.whole(sample)
+		f.Lines = r.lineBase
 		return err
 	}
 	if lr.N <= 0 {
@@ -70,6 +71,31 @@ func (r *reader) scanFile(ctx context.Context, in io.Reader, limit int64) error 
 		return nil
 	}
 	return r.windows(ctx, sample, lr)
+}
+
+// readSample reads up to wholeSize bytes and one more into a buffer that files share.
+func (r *reader) readSample(in io.Reader) ([]byte, error) {
+	if cap(r.buf) == 0 {
+		r.buf = make([]byte, 0, 64<<10)
+	}
+	b := r.buf[:0]
+	for {
+		n, err := in.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		r.buf = b
+		if err != nil {
+			if err == io.EOF && len(b) > wholeSize {
+				err = nil
+			}
+			return b, err
+		}
+		if len(b) > wholeSize {
+			return b, nil
+		}
+		if len(b) == cap(b) {
+			b = append(make([]byte, 0, min(4*cap(b), wholeSize+1)), b...)
+		}
+	}
 }
 
 var errBinary = errors.New("not a text file")
@@ -284,7 +310,7 @@ func (w *windowReader) block(b *block, last bool) {
 		w.budget--
 		from := lineStart(buf, pos, before, start)
 		line += bytes.Count(buf[start:from], []byte{'\n'})
-		start, line = w.upTo(buf, from, line, lineEnd(buf, pos))
+		start, line = w.hit(buf, from, line, pos)
 		start, line = w.lines(buf, start, line, after)
 	}
 	if last && start < len(buf) {
@@ -298,6 +324,36 @@ func (w *windowReader) block(b *block, last bool) {
 		w.bytes -= overlap
 	}
 }
+
+// hit takes the line around a literal apart; of an overlong line, what stands
+// around it.
+func (w *windowReader) hit(buf []byte, from, line, pos int) (int, int) {
+	end := lineEnd(buf, pos)
+	if end-from <= longLine {
+		return w.upTo(buf, from, line, end)
+	}
+	ls := lineStart(buf, pos, 0, from)
+	if ls > from && pos-ls < longLine && lineEnd(buf, ls)-ls <= longLine {
+		from, line = w.upTo(buf, from, line, ls)
+		return w.upTo(buf, from, line, end)
+	}
+	line += bytes.Count(buf[from:pos], []byte{'\n'})
+	a, z := max(from, pos-1500), min(len(buf), pos+2500)
+	if i := bytes.LastIndexAny(buf[a:pos], "\r\n"); i >= 0 {
+		a += i + 1
+	}
+	if i := bytes.IndexAny(buf[pos:z], "\r\n"); i >= 0 {
+		z = pos + i
+	}
+	w.r.line(line+1, buf[a:z])
+	if z < len(buf) && buf[z] == '\n' {
+		return z + 1, line + 1
+	}
+	return z, line
+}
+
+// longLine is what is taken apart as a whole; of longer lines, only the surroundings of hits.
+const longLine = 64 << 10
 
 // upTo takes the lines of buf[from:to] apart.
 func (w *windowReader) upTo(buf []byte, from, line, to int) (int, int) {
@@ -342,7 +398,10 @@ func (w *windowReader) lines(buf []byte, from, line, n int) (int, int) {
 		if i >= 0 {
 			e = from + i
 		}
-		w.r.pieces(line+1, trimLong(buf, from, e, from))
+		if e-from > longLine {
+			break // hits in it will be met one by one
+		}
+		w.r.pieces(line+1, buf[from:e])
 		if i < 0 {
 			from = len(buf)
 			break
