@@ -28,11 +28,14 @@ func Text(w io.Writer, rep *diag.Report, t diag.Texts, o TextOptions) error {
 	p := newPrinter(w, o.Style)
 	x := textReport{p: p, rep: rep, t: t, o: o, ui: wordsFor(o.Lang)}
 	x.head()
-	top := rep.Top()
-	if top != nil {
-		x.finding(top, true)
+	top, shown := rep.Top(), rep.Top()
+	if shown == nil {
+		shown = x.undecided()
 	}
-	x.others(top)
+	if shown != nil {
+		x.finding(shown, true)
+	}
+	x.others(shown)
 	x.unseen()
 	if top != nil {
 		p.line("")
@@ -58,6 +61,9 @@ func (x *textReport) head() {
 		title = Clean(diag.Title(x.t, top, x.o.Lang), false)
 	case x.rep.Verdict == diag.Unknown:
 		title = x.ui.unknownTitle
+		if x.undecided() != nil {
+			title = x.ui.undecidedTitle
+		}
 	}
 	word := x.ui.verdict[x.rep.Verdict]
 	for i, l := range wrap(word+"  "+title, x.p.style.Width) {
@@ -77,6 +83,17 @@ func (x *textReport) head() {
 			x.p.hang(0, "  ", Clean(s, false))
 		}
 	}
+}
+
+// undecided is what failed in a report that names no cause: what was seen of
+// it, and what would decide.
+func (x *textReport) undecided() *diag.Finding {
+	for i := range x.rep.Findings {
+		if f := &x.rep.Findings[i]; f.ID == "unknown" {
+			return f
+		}
+	}
+	return nil
 }
 
 func (x *textReport) section(name string) {

@@ -210,3 +210,23 @@ func TestLang(t *testing.T) {
 		}
 	}
 }
+
+// TestUndecided: a failure without a cause is shown with what would decide it,
+// and is not called free of faults.
+func TestUndecided(t *testing.T) {
+	rep := &diag.Report{Verdict: diag.Unknown, Findings: []diag.Finding{{
+		ID: "unknown", Role: diag.Context, Severity: diag.Error, Certainty: diag.Possible, Needs: []string{"sacct -j 1"},
+		Evidence: []fact.Evidence{{Source: "log", Path: "a.out", Line: 9, Excerpt: "RuntimeError: x"}},
+	}}}
+	for lang, title := range map[string]string{"en": english.undecidedTitle, "zh": chinese.undecidedTitle} {
+		var b strings.Builder
+		if err := Text(&b, rep, sampleTexts, TextOptions{Lang: lang, Style: Style{Width: 80}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{title, "a.out:9: RuntimeError: x", "sacct -j 1"} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%s: no %q in\n%s", lang, want, b.String())
+			}
+		}
+	}
+}
