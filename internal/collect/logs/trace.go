@@ -9,7 +9,7 @@ import (
 
 var (
 	excLine   = regexp.MustCompile(`^((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|SystemExit|Timeout|Failure)\w*)(?::\s?(.*))?$`)
-	excAny    = regexp.MustCompile(`^((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: (.*))?$`)
+	excAny    = regexp.MustCompile(`^((?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*[a-z]\w*|gaierror|timeout|herror))(?:: (.*))?$`)
 	pyFrame   = regexp.MustCompile(`^\s*File "([^"]+)", line (\d+)(?:, in (.*))?$`)
 	richFrame = regexp.MustCompile(`^\s*(?:❱\s*)?(/\S+\.py|[A-Za-z]:\\\S+\.py):(\d+) in (.+)$`)
 	spawnProc = regexp.MustCompile(`^-- Process (\d+) terminated with the following error`)
