@@ -1,8 +1,8 @@
 package install
 
 import (
-	"bytes"
 	"bufio"
+	"bytes"
 	"io"
 	"path"
 	"strings"
