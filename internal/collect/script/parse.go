@@ -23,12 +23,19 @@ const MaxSize = 8 << 20
 type parser struct {
 	s *fact.Script
 	o Options
+	n int // order of execution
+
+	src     string         // the body as it was parsed
+	made    map[string]int // files that the script writes with a heredoc: index in Heredocs
+	follow  int            // depth of followed files
+	sourced bool           // something that could not be followed may have set variables
+	strings [][2]int       // lines of strings that span several
 }
 
 // Parse reads a script. It never fails: what could not be understood is said in
 // the script's fields.
 func Parse(name string, src []byte, o Options) *fact.Script {
-	p := &parser{s: &fact.Script{Name: name, Src: src}, o: o}
+	p := &parser{s: &fact.Script{Name: name, Src: src}, o: o, made: map[string]int{}}
 	p.scan()
 	p.request()
 	if !o.DirectivesOnly {

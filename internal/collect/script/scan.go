@@ -292,7 +292,9 @@ func options(t *optionTable, ws []arg, lenient bool) (ds []fact.Directive, bad [
 }
 
 // isDash reports whether r looks like "-" and is not.
-func isDash(r rune) bool { return r >= 0x2010 && r <= 0x2015 || r == 0x2212 || r == 0xfe58 || r == 0xff0d }
+func isDash(r rune) bool {
+	return r >= 0x2010 && r <= 0x2015 || r == 0x2212 || r == 0xfe58 || r == 0xff0d
+}
 
 func shift(p fact.Pos, n int) fact.Pos { return fact.Pos{Line: p.Line, Col: p.Col + n} }
 
