@@ -11,3 +11,13 @@ func BenchmarkLoadEnvironment(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkLoadLog is what explain pays for the signatures.
+func BenchmarkLoadLog(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := LoadLog(EmbeddedLog()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

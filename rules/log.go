@@ -1,18 +1,16 @@
 package rules
 
 import (
-	"bytes"
 	"embed"
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	"golang.org/x/tools/txtar"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 //go:embed log
@@ -23,26 +21,26 @@ func EmbeddedLog() fs.FS { return embeddedLog }
 
 // LogHeader is the YAML at the top of a file of the log family.
 type LogHeader struct {
-	ID            string   `yaml:"id"`
-	Sig           string   `yaml:"sig"` // stable short name, S001
-	Since         string   `yaml:"since"`
-	Role          string   `yaml:"role"`      // cause, consequence, either, context, noise
-	Certainty     string   `yaml:"certainty"` // low: the wording was not found in a source
-	Literals      []string `yaml:"literals"`
-	Regex         []string `yaml:"regex"`
-	RegexRequired bool     `yaml:"regex_required"` // a line that only has the literal is no hit
-	Proves        []string `yaml:"proves"`
-	Suggests      []string `yaml:"suggests"`
-	Versions      string   `yaml:"versions"`
-	Source        string   `yaml:"source"`
-	Refs          []Ref    `yaml:"refs"`
+	ID            string   `yaml:"id" json:"id,omitempty"`
+	Sig           string   `yaml:"sig" json:"sig,omitempty"` // stable short name, S001
+	Since         string   `yaml:"since" json:"since,omitempty"`
+	Role          string   `yaml:"role" json:"role,omitempty"`           // cause, consequence, either, context, noise
+	Certainty     string   `yaml:"certainty" json:"certainty,omitempty"` // low: the wording was not found in a source
+	Literals      []string `yaml:"literals" json:"literals,omitempty"`
+	Regex         []string `yaml:"regex" json:"regex,omitempty"`
+	RegexRequired bool     `yaml:"regex_required" json:"regex_required,omitempty"` // a line that only has the literal is no hit
+	Proves        []string `yaml:"proves" json:"proves,omitempty"`
+	Suggests      []string `yaml:"suggests" json:"suggests,omitempty"`
+	Versions      string   `yaml:"versions" json:"versions,omitempty"`
+	Source        string   `yaml:"source" json:"source,omitempty"`
+	Refs          []Ref    `yaml:"refs" json:"refs,omitempty"`
 }
 
 // LogRule is one signature of the knowledge base.
 type LogRule struct {
 	LogHeader
-	Res  []*regexp.Regexp
-	Name string // file name
+	Res  []*lazyre.Regexp // of Regex, compiled at first use; foreign rules are compiled when they are read
+	Name string           // file name
 }
 
 // LogBase is the signatures, and their texts on demand.
@@ -59,6 +57,7 @@ func LoadLog(fsys fs.FS) (*LogBase, error) {
 	if err != nil {
 		return nil, err
 	}
+	idx := readIndex[LogHeader](fsys, "log")
 	b := &LogBase{fsys: fsys, byID: map[string]int{}, texts: map[string]*File{}}
 	for _, e := range ents {
 		if !strings.HasSuffix(e.Name(), ".txtar") {
@@ -69,15 +68,9 @@ func LoadLog(fsys fs.FS) (*LogBase, error) {
 		if err != nil {
 			return nil, err
 		}
-		head := raw
-		if i := bytes.Index(raw, []byte("\n-- ")); i >= 0 {
-			head = raw[:i+1]
-		}
 		r := LogRule{Name: name}
-		d := yaml.NewDecoder(bytes.NewReader(head))
-		d.KnownFields(true)
-		if err := d.Decode(&r.LogHeader); err != nil {
-			return nil, fmt.Errorf("%s: header: %w", name, err)
+		if r.LogHeader, err = header(name, raw, idx); err != nil {
+			return nil, err
 		}
 		if want := strings.TrimSuffix(e.Name(), ".txtar"); r.ID != want {
 			return nil, fmt.Errorf("%s: id is %q, the file name says %q", name, r.ID, want)
@@ -86,9 +79,11 @@ func LoadLog(fsys fs.FS) (*LogBase, error) {
 			return nil, fmt.Errorf("%s: no literal: nothing would lead to it", name)
 		}
 		for _, x := range r.Regex {
-			re, err := regexp.Compile(x)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
+			re := lazyre.New(x)
+			if idx == nil { // not the embedded base, whose expressions a test has compiled
+				if err := re.Check(); err != nil {
+					return nil, fmt.Errorf("%s: %w", name, err)
+				}
 			}
 			r.Res = append(r.Res, re)
 		}

@@ -153,6 +153,11 @@ func logHeader(t *testing.T, r *rules.LogRule, causes map[string]bool) {
 	if !oneOf(r.Source, "P", "N", "S", "T", "K") {
 		t.Errorf("source %q", r.Source)
 	}
+	for _, re := range r.Res {
+		if err := re.Check(); err != nil {
+			t.Error(err)
+		}
+	}
 	if r.RegexRequired && len(r.Res) == 0 {
 		t.Error("regex_required without a regex")
 	}

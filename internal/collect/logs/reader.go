@@ -15,6 +15,7 @@ import (
 
 	"github.com/ncclinic/ncclinic/internal/collect/listing"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // Signature is what a rule file says about a line.
@@ -23,7 +24,7 @@ type Signature struct {
 	Sig      string // S001
 	Role     string // cause, consequence, either, context, noise
 	Literals []string
-	Regex    []*regexp.Regexp // named groups become arguments
+	Regex    []*lazyre.Regexp // named groups become arguments
 	Strict   bool             // one of Regex must match
 }
 
