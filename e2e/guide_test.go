@@ -125,6 +125,64 @@ func TestGuidePages(t *testing.T) {
 	}
 }
 
+// TestGuideLinks: what a page points to in this repository and in itself is there.
+func TestGuideLinks(t *testing.T) {
+	heading := regexp.MustCompile(`(?m)^#+ (.*)$`)
+	link := regexp.MustCompile(`\]\(([^)]*)\)`)
+	fenced := regexp.MustCompile("(?ms)^```.*?^```$")
+	drop := regexp.MustCompile(`[^\p{L}\p{N}_ -]`) // as the site that shows the page makes anchors
+	for _, p := range guidePages {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := fenced.ReplaceAllString(string(b), "")
+		anchors := map[string]bool{}
+		for _, m := range heading.FindAllStringSubmatch(text, -1) {
+			anchors["#"+strings.ReplaceAll(drop.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+		}
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			switch to := m[1]; {
+			case strings.HasPrefix(to, "https://"):
+			case strings.HasPrefix(to, "#"):
+				if !anchors[to] {
+					t.Errorf("%s: no heading for %s", p, to)
+				}
+			default:
+				if _, err := os.Stat(filepath.Join(filepath.Dir(p), to)); err != nil {
+					t.Errorf("%s: %v", p, err)
+				}
+			}
+		}
+	}
+}
+
+// TestGuideMatches: the comparison of outputs finds differences.
+func TestGuideMatches(t *testing.T) {
+	h := guideHome{names: map[string]string{"/tmp/x/home": "/home/zhang"}}
+	const printed = "a /tmp/x/home/b\nsrun: error: n2: task 0: Exited with exit code 1\nc d\ne in 3ms\n"
+	for _, c := range []struct {
+		shown string
+		same  bool
+	}{
+		{"a /home/zhang/b\nc d\ne in 5ms\n", true},
+		{"a /home/zhang/b c\nd e in 5ms\n", true}, // wrapped elsewhere
+		{"a /home/zhang/b\n…\n", true},
+		{"…\ne in 1ms\n", true},
+		{"a\n…\nc\n…\n", true},
+		{"a /home/zhang/b\nc d\n", false},
+		{"c d\n…\n", false},
+		{"a\n…\nx\n…\n", false},
+		{"a\n…\nc d\n", false},
+		{"…\nd\n…\nc\n…\n", false},
+		{"a /home/wang/b\n…\n", false},
+	} {
+		if err := h.matches(c.shown, printed); (err == nil) != c.same {
+			t.Errorf("%q: %v", c.shown, err)
+		}
+	}
+}
+
 // guideHome is the home folder that the page's commands run in.
 type guideHome struct {
 	dir   string            // the folder itself; /home/zhang on the page
