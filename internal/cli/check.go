@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/mask"
 	"github.com/ncclinic/ncclinic/rules"
 )
 
@@ -89,12 +92,16 @@ func (a *app) subject(ctx context.Context, args []string, g gatherFlags) (*fact.
 	}
 	name := args[0]
 	st, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, "/.") {
+		return nil, usagef("%q: %s", name, a.tr("no such command, file or folder (ncclinic --help lists the commands)", "没有这个命令、文件或目录（ncclinic --help 列出全部命令）"))
+	}
 	if err != nil {
 		return nil, usageError{err}
 	}
 	if st.IsDir() {
 		for _, py := range []string{"bin/python", "bin/python3"} {
-			if _, err := os.Stat(filepath.Join(name, py)); err == nil {
+			// A link to nowhere is an environment too, a broken one.
+			if _, err := os.Lstat(filepath.Join(name, py)); err == nil {
 				g.python = filepath.Join(name, py)
 				return a.gather(ctx, g)
 			}
@@ -114,6 +121,7 @@ func (a *app) subject(ctx context.Context, args []string, g gatherFlags) (*fact.
 	if err != nil {
 		return nil, usagef("%s: %v", name, err)
 	}
+	mask.Deep(b) // it may come from another version, or from an editor
 	return b, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/render"
 )
 
 func (a *app) factsCmd() *cobra.Command {
@@ -32,14 +33,14 @@ that it can be attached to a ticket and judged on another machine:
 				return err
 			}
 			if out == "" || out == "-" {
-				return fact.WriteBundle(a.Out, b)
+				return fact.WriteBundle(render.ControlFree(a.Out), b)
 			}
 			// Not world-readable: paths and settings of a site are nobody else's business.
 			f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 			if err != nil {
 				return usageError{err}
 			}
-			if err := fact.WriteBundle(f, b); err != nil {
+			if err := fact.WriteBundle(render.ControlFree(f), b); err != nil {
 				f.Close()
 				return usageError{err}
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/collect/node"
 	"github.com/ncclinic/ncclinic/internal/collect/slurm"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/mask"
 	"github.com/ncclinic/ncclinic/internal/run"
 	"github.com/ncclinic/ncclinic/internal/source"
 )
@@ -21,7 +22,17 @@ func (a *app) gather(ctx context.Context, g gatherFlags) (*fact.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
+	if g.timeout <= 0 || g.liveTimeout <= 0 {
+		return nil, usagef("%s", a.tr("--timeout and --live-timeout must be longer than 0, such as 30s or 2m", "--timeout 和 --live-timeout 必须大于 0，例如 30s 或 2m"))
+	}
 	b := collect(ctx, m, g)
+	if err := ctx.Err(); err != nil {
+		return nil, err // half of the facts would be judged as if that were all
+	}
+	if py := b.Python.Exe; g.python != "" && py.State == fact.Failed {
+		return nil, usagef("--python: %s", py.Why)
+	}
+	mask.Deep(b)
 	b.Subject = fact.Subject{Kind: "environment", Name: b.Host.Name.Or("")}
 	b.Taken = time.Now().UTC().Truncate(time.Second)
 	return b, nil

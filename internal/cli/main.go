@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"syscall"
+
+	"github.com/ncclinic/ncclinic/internal/mask"
+	"github.com/ncclinic/ncclinic/internal/render"
 )
 
 // Version is the version of the tool; releases set it at link time.
@@ -49,7 +51,9 @@ func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e))
 
 // Main runs one command line and returns the exit status.
 func Main(args []string, s Streams) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	out := &checked{w: s.Out}
+	s.Out = out
+	ctx, caught, stop := interruptible(s.Err)
 	defer stop()
 	a := &app{Streams: s, lang: langOf(args, s.Getenv)}
 	root := a.root()
@@ -58,6 +62,13 @@ func Main(args []string, s Streams) int {
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	err := root.ExecuteContext(ctx)
+	if sig := caught(); sig != 0 && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(s.Err, "ncclinic: "+a.tr("interrupted", "已中断"))
+		return 128 + int(sig)
+	}
+	if err == nil {
+		err = out.err
+	}
 	var code exitError
 	switch {
 	case err == nil:
@@ -67,6 +78,22 @@ func Main(args []string, s Streams) int {
 	case errors.Is(err, syscall.EPIPE):
 		return exitOK // the reader has what it wanted (| head)
 	}
-	fmt.Fprintln(s.Err, "ncclinic: "+err.Error())
+	// What is wrong often quotes what was given: names of files and arguments.
+	fmt.Fprintln(s.Err, "ncclinic: "+render.Clean(mask.Text(err.Error()), true))
 	return exitUsage
+}
+
+// checked remembers that writing failed, for writers that do not say so:
+// nobody may take half a list on a full disk for the whole.
+type checked struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checked) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	if err != nil && c.err == nil {
+		c.err = err
+	}
+	return n, err
 }

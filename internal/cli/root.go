@@ -60,6 +60,12 @@ Without a subcommand it examines the environment that it is started in, like
 	}
 	root.Flags().AddFlagSet(check.Flags())
 	root.PersistentFlags().String("lang", "", a.tr("language of the output: en or zh (default: from LC_ALL, LC_MESSAGES, LANG)", "输出语言：en 或 zh（默认取自 LC_ALL、LC_MESSAGES、LANG）"))
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		if f := c.Flags().Lookup("lang"); f != nil && f.Changed && f.Value.String() != "en" && f.Value.String() != "zh" {
+			return usagef("--lang: %q is not en or zh", f.Value.String())
+		}
+		return nil
+	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.SetVersionTemplate("ncclinic {{.Version}}\n")
 	root.SetUsageTemplate(a.usageTemplate())

@@ -64,7 +64,7 @@ func JSON(w io.Writer, rep *diag.Report, t diag.Texts, lang string) error {
 		}
 		out.Findings = append(out.Findings, jf)
 	}
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(&asciiControls{w: w})
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
 	return e.Encode(out)

@@ -90,7 +90,7 @@ func SARIF(w io.Writer, rep *diag.Report, t diag.Texts, lang string) error {
 	if len(notes) > 0 {
 		run["invocations"] = []m{{"executionSuccessful": true, "toolExecutionNotifications": notes}}
 	}
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(ControlFree(w))
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(m{"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": []m{run}})
