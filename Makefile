@@ -48,7 +48,7 @@ static:
 	done
 
 wasm:
-	GOOS=js GOARCH=wasm $(GO) build $$($(GO) list ./internal/... ./rules/... | grep -vE '$(NATIVE)')
+	GOOS=js GOARCH=wasm $(GO) build $$($(GO) list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' ./internal/... ./rules/... | grep -vE '$(NATIVE)')
 
 fuzz:
 	FUZZTIME=$(FUZZTIME) GO=$(GO) .ci/fuzz.sh
