@@ -71,6 +71,11 @@ func Collect(ctx context.Context, m *source.Machine, o Options, b *fact.Bundle) 
 	c.findTorch()
 	c.othersTorch()
 	if err := ctx.Err(); err != nil {
+		// A search that was cut short found nothing yet, which must not read as
+		// "no torch": without an interpreter nobody judges it.
+		if len(b.Torch) == 0 {
+			c.py.Exe = fact.Fail[string]("the time limit was hit before its search path was read", c.py.Exe.At)
+		}
 		return err
 	}
 	if t := b.Winner(); t != nil && t.Form == "" {

@@ -274,3 +274,15 @@ func TestBudgetReal(t *testing.T) {
 	}
 	c.check(t)
 }
+
+// TestDeadline: a search that was cut short must not look like one that found nothing.
+func TestDeadline(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	m := files(addAll(basePython(), torchAt(site, "2.5.1", "'12.4'", "2.5.1")))
+	var b fact.Bundle
+	err := Collect(ctx, &source.Machine{FS: m, Env: map[string]string{"PATH": "/opt/py/bin"}}, Options{}, &b)
+	if !errors.Is(err, context.Canceled) || b.Python.Exe.State != fact.Failed {
+		t.Errorf("error %v, exe %+v", err, b.Python.Exe)
+	}
+}
