@@ -32,6 +32,7 @@ func Explain(l *fact.Logs, set *diag.Set, o Options) diag.Report {
 	v.decideMemory()
 	v.decideIndex()
 	v.decideNoGPU()
+	v.decideMore()
 	v.decideRendezvous()
 	v.decideNet()
 	v.decideRun()
@@ -65,13 +66,17 @@ func (v *view) general() {
 			v.add(cand{id: info.Proves[0], cert: cert, over: []string{"run-exception"}}, cap4(es)...)
 			continue
 		}
-		if info.Role == "cause" {
-			if len(info.Suggests) == 1 {
-				v.add(cand{id: info.Suggests[0], cert: diag.Possible, tier: 1, over: []string{"run-exception"}}, cap4(es)...)
-				continue
+		if len(info.Suggests) == 1 && (info.Role == "cause" || v.dead) {
+			c := cand{id: info.Suggests[0], cert: diag.Likely, over: []string{"run-exception"}}
+			if info.Role != "cause" || info.Certainty == "low" {
+				c.cert, c.tier = diag.Possible, 1
+				c.needs = []string{"the lines of all ranks around that time; sacct -j JOBID -o JobID,State,ExitCode"}
 			}
-			v.unsure = append(v.unsure, es...)
+			v.add(c, cap4(es)...)
 			continue
+		}
+		if info.Role == "cause" && has(info.Suggests, "run-exception") && v.dead {
+			continue // an ordinary exception; exceptions() has it
 		}
 		v.unsure = append(v.unsure, es...)
 	}

@@ -200,9 +200,6 @@ func (v *view) slowRank(rows []fact.Work) (cand, bool) {
 			first = w
 		}
 	}
-	if !barrier {
-		return cand{}, false
-	}
 	slow, ok := -1, false
 	if r, one := v.missingWorkRank(); one {
 		slow, ok = r, true
@@ -220,8 +217,8 @@ func (v *view) slowRank(rows []fact.Work) (cand, bool) {
 		if s.Last.File == first.File && s.Last.Line < first.Line-200 || s.Last.TK != 0 && s.Last.TK == first.TK && first.Time-s.Last.Time > 10*60*1000 && s.Last.Line < first.Line {
 			continue
 		}
-		if !aloneWork(s.Text) {
-			continue
+		if !aloneWork(s.Text) || !barrier && s.Rank != slow {
+			continue // without a barrier, only progress that carries the rank's name tells
 		}
 		c := cand{id: "run-rank-slow", cert: diag.Likely, tier: 1, over: []string{"run-collective-hang", "job-cancelled", "run-exception"}, args: diag.Args{"rank": itoa(slow)}}
 		c.ev = append(c.ev, v.evidence(s.Last, s.Text))

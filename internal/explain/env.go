@@ -60,9 +60,9 @@ func prefixOf(exe string) string {
 func (v *view) decideEnv() {
 	conda := v.ev("S336", "S337")
 	condaNone := v.ev("S338")
-	noActivate := v.ev("S339", "S340", "log-conda-command-not-found")
+	noActivate := v.ev("S339", "S340", "log-conda-not-found")
 	module := v.ev("S342", "S343", "S344", "S341")
-	dash := v.ev("S345", "S346", "log-sh-double-bracket-not-found", "log-shell-bracket-not-found")
+	dash := v.ev("S345", "S346", "log-sh-syntax-not-bash")
 	_ = condaNone
 	torchGone := v.missingTorch()
 	any := v.missingModule()
@@ -84,11 +84,12 @@ func (v *view) decideEnv() {
 	}
 	over := []string{"torch-not-installed", "env-not-activated", "run-exception", "env-conda-not-initialised"}
 	var firstShell *fact.Event
-	if len(module) > 0 && (v.dead || len(torchGone) > 0) {
+	missing := v.notFoundProgram()
+	if len(module) > 0 && (v.dead || len(torchGone) > 0 || len(any) > 0 || len(missing) > 0) {
 		firstShell = module[0]
 		v.add(cand{id: "env-module-failed", cert: diag.Proven, over: over}, cap4(module)...)
 	}
-	if len(conda) > 0 && (firstShell == nil || before(conda[0].Place, firstShell.Place)) && (v.dead || len(torchGone) > 0 || len(any) > 0) {
+	if len(conda) > 0 && (firstShell == nil || before(conda[0].Place, firstShell.Place)) && (v.dead || len(torchGone) > 0 || len(any) > 0 || len(missing) > 0) {
 		firstShell = conda[0]
 		v.add(cand{id: "env-conda-not-initialised", cert: diag.Proven, over: []string{"torch-not-installed", "env-not-activated", "run-exception"}}, cap4(conda)...)
 	}
@@ -104,7 +105,15 @@ func (v *view) decideEnv() {
 	if v.execve(false) {
 		return
 	}
-	if es := v.notFoundProgram(); len(es) > 0 {
+	if es := missing; len(es) > 0 {
+		x := cand{id: "env-not-exported", cert: diag.Likely}
+		if v.exportLine(&x) {
+			v.add(x, cap4(es)...)
+			return
+		}
+		if v.orderOfShell(nil, es) {
+			return
+		}
 		c := v.add(cand{id: "env-not-activated", cert: diag.Proven, over: []string{"torch-not-installed"}}, cap4(es)...)
 		v.noActivation(c)
 		v.said(c, first(v.facts(listing.Which), 2)...)
@@ -125,6 +134,14 @@ func (v *view) decideEnv() {
 		return
 	}
 	v.used["S349"] = true
+	if len(torchGone) > 0 && v.orderOfShell(torchGone[0], nil) {
+		return
+	}
+	x := cand{id: "env-not-exported", cert: diag.Likely, over: []string{"run-exception"}}
+	if v.exportLine(&x) && len(torchGone) > 0 {
+		v.addExc(x, torchGone[0])
+		return
+	}
 	sys := v.systemPython()
 	var c *cand
 	mk := func(id string, cert diag.Certainty) *cand {
@@ -145,11 +162,55 @@ func (v *view) decideEnv() {
 	case len(v.batch()) > 0 && !v.activates():
 		c = mk("env-not-activated", diag.Likely)
 		c.needs = append(c.needs, "which python; python -c 'import sys; print(sys.executable)'")
+	case len(v.batch()) == 0 && len(v.facts(listing.Pkg)) == 0 && len(v.facts(listing.Which)) == 0 && len(v.l.Commands) == 0:
+		c = mk("torch-not-installed", diag.Possible)
+		c.needs = append(c.needs, "which python; python -m pip list | grep -i torch")
 	default:
 		c = mk("torch-not-installed", diag.Likely)
 		c.needs = append(c.needs, "which python; python -m pip list | grep -i torch")
 	}
 	v.noActivation(c)
+}
+
+var resetRe = regexp.MustCompile(`^(?:module|ml)\s+(?:purge|load|reset|restore|swap|add)\b|^ml\s+(?:purge|[\w/.-]+)|^export PATH=[^$]*$|^export PATH="?/`)
+
+// orderOfShell judges a script that activates its environment too late, or
+// resets it again before the launch.
+func (v *view) orderOfShell(x *fact.Exception, es []*fact.Event) bool {
+	for _, s := range v.batch() {
+		act, launch, reset := srcCmd{}, srcCmd{}, srcCmd{}
+		for _, c := range s.cmds {
+			switch {
+			case activateRe.MatchString(c.text):
+				if act.line == 0 {
+					act = c
+				}
+				reset = srcCmd{}
+			case launch.line == 0 && (srunRe.MatchString(c.text) && !strings.Contains(c.text, "hostname") || torchrunRe.MatchString(c.text) || strings.HasPrefix(c.text, "python")):
+				launch = c
+				if act.line == 0 {
+					continue
+				}
+				if reset.line > 0 {
+					p := v.addExc(cand{id: "env-modules-reset-after-activation", cert: diag.Likely, over: []string{"torch-not-installed", "env-not-activated", "run-exception"}}, x, es...)
+					p.ev = append(p.ev, v.scriptEv(s, act.line, act.text), v.scriptEv(s, reset.line, reset.text))
+					v.said(p, first(v.facts(listing.Which), 1)...)
+					if len(v.facts(listing.Which)) > 0 {
+						p.cert = diag.Proven
+					}
+					return true
+				}
+			case act.line > 0 && resetRe.MatchString(c.text):
+				reset = c
+			}
+		}
+		if act.line > 0 && launch.line > 0 && launch.line < act.line {
+			p := v.addExc(cand{id: "env-activated-after-launch", cert: diag.Proven, over: []string{"torch-not-installed", "env-not-activated", "run-exception"}}, x, es...)
+			p.ev = append(p.ev, v.scriptEv(s, launch.line, launch.text), v.scriptEv(s, act.line, act.text))
+			return true
+		}
+	}
+	return false
 }
 
 func (v *view) firstOf(sig string) *fact.Event {
@@ -222,7 +283,7 @@ func (v *view) missingModule() []*fact.Exception {
 // notFoundProgram returns "torchrun: command not found" and the like.
 func (v *view) notFoundProgram() []*fact.Event {
 	var out []*fact.Event
-	for _, e := range v.ev("S106", "log-command-not-found") {
+	for _, e := range v.ev("S106", "log-python-command-not-found") {
 		if notFound.MatchString(e.Text) {
 			out = append(out, e)
 		}

@@ -378,9 +378,10 @@ func (v *view) decideNoGPU() {
 	none := v.ev("S011", "S195", "S196", "S187", "S322")
 	noDriver := v.ev("S186", "S225", "S232", "S323", "S325")
 	cudaNA := v.excWith("Cuda is not available", "Torch is not able to use GPU", "CUDA is not available", "No CUDA runtime is found")
-	if len(none)+len(noDriver)+len(cudaNA) == 0 {
+	if len(none)+len(noDriver)+len(cudaNA)+len(v.peek("S421", "S422")) == 0 {
 		return
 	}
+	none = append(none, v.ev("S421", "S422")...)
 	for _, id := range []string{"torch-needs-newer-driver", "gpu-driver-library-mismatch", "gpu-fabric-manager", "gpu-init-unknown-error", "torch-cpu-build", "torch-wrong-accelerator", "torch-replaced-by-dependency", "env-user-site-shadows", "gpu-hardware-fault", "gpu-not-in-container", "torch-platform-has-no-nccl"} {
 		if v.candidate(id) {
 			return
@@ -529,7 +530,14 @@ func (v *view) lastEnv(name string) (string, fact.Said, bool) {
 	return "", fact.Said{}, false
 }
 
+// lateGPU returns a GPU request that sbatch does not read: after the first
+// command, not in column 1, or in lower case.
 func lateGPU(s *script) opt {
+	for i, l := range s.Lines {
+		if m := notDirective.FindString(l); m != "" && strings.Contains(l, "gpu") {
+			return opt{"", "", s.From + i, l}
+		}
+	}
 	for _, o := range s.late {
 		if strings.Contains(o.name, "gpu") || strings.Contains(o.val, "gpu") {
 			return o
@@ -537,6 +545,8 @@ func lateGPU(s *script) opt {
 	}
 	return opt{}
 }
+
+var notDirective = regexp.MustCompile(`^(?:[ \t]+#SBATCH|\s*# SBATCH|#(?:sbatch|Sbatch|SBTACH|SBACTH|SBATH)) +-`)
 
 func (v *view) noGPULine(c *cand) {
 	for _, s := range v.batch() {
@@ -602,9 +612,9 @@ func (v *view) loginNode() fact.Said {
 			return fact.Said{Place: c.Place, Text: c.Host + "$ " + c.Text}
 		}
 	}
-	for _, e := range v.peek("log-command-not-found") {
-		if strings.Contains(e.Text, "nvidia-smi") {
-			return fact.Said{Place: e.Place, Text: e.Text}
+	for _, s := range v.facts(listing.NoProgram) {
+		if s.Name == "nvidia-smi" {
+			return s
 		}
 	}
 	return fact.Said{}

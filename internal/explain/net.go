@@ -144,7 +144,7 @@ func (v *view) interfaces() {
 		}
 		return
 	}
-	fail := v.ev("S166", "S168", "S169", "S170", "S171", "log-nccl-connect-exceeded")
+	fail := v.ev("S166", "S168", "S169", "S170", "S171", "log-nccl-connect-exceeded-retries")
 	if es := v.ev("S081"); len(es) > 0 && v.dead && v.multiNode() {
 		v.add(cand{id: "net-interface-wrong", cert: diag.Likely, tier: 1}, cap4(es)...)
 	}
@@ -203,7 +203,7 @@ func (v *view) bridged() (fact.Said, bool) {
 // rdma judges verbs calls and completion errors.
 func (v *view) rdma() {
 	var mem, reg []*fact.Event
-	for _, e := range v.ev("S138", "S139", "S140", "log-ibv-reg-mr-failed") {
+	for _, e := range v.ev("S138", "S139", "S140", "log-nccl-ibv-reg-mr") {
 		switch {
 		case strings.Contains(e.Text, "Bad address") || strings.Contains(e.Text, "Invalid argument") && strings.Contains(e.Text, "reg_"):
 			reg = append(reg, e)
@@ -230,7 +230,7 @@ func (v *view) rdma() {
 	if es := v.ev("S141"); len(es) > 0 {
 		v.add(cand{id: "net-rdma-address", cert: diag.Likely, tier: 1}, cap4(es)...)
 	}
-	if es := v.ev("S142", "log-nccl-ib-device-open-failed"); len(es) > 0 {
+	if es := v.ev("S142", "log-nccl-ibv-open-device"); len(es) > 0 {
 		v.add(cand{id: "net-rdma-device", cert: diag.Likely, tier: 1}, cap4(es)...)
 	}
 	es := v.ev("S137")
@@ -380,7 +380,7 @@ func (v *view) peers() {
 
 // nodesDiffer compares what each node prints about its network.
 func (v *view) nodesDiffer() {
-	mixed := v.ev("log-nccl-mixed-net-devices", "log-nccl-net-mismatch")
+	mixed := v.ev("log-nccl-mixed-net-devices")
 	type net struct{ network, hcas, node string }
 	per := map[string]*net{}
 	get := func(s fact.Said) *net {
@@ -428,7 +428,7 @@ func (v *view) nodesDiffer() {
 	} else {
 		v.said(p, first(hcas, 2)...)
 	}
-	for _, e := range v.peek("log-nccl-ib-device-open-failed") {
+	for _, e := range v.peek("log-nccl-ibv-open-device") {
 		p.ev = append(p.ev, v.evidence(e.Place, e.Text))
 		p.where = append(p.where, v.where(e.Place))
 	}

@@ -15,6 +15,14 @@ func (v *view) decideRendezvous() {
 	if es := v.ev("S015", "S016", "S017"); len(es) > 0 {
 		v.add(cand{id: "rdzv-variables-missing", cert: diag.Proven, over: []string{"run-exception"}}, cap4(es)...)
 	}
+	if !v.candidate("rdzv-variables-missing") {
+		for _, x := range v.exc {
+			if strings.HasSuffix(x.Type, "KeyError") && rdzvVar.MatchString(x.Message) {
+				v.addExc(cand{id: "rdzv-variables-missing", cert: diag.Likely, args: diag.Args{"var": strings.Trim(x.Message, `'"`)}, over: []string{"run-exception"}}, x)
+				break
+			}
+		}
+	}
 	v.portInUse()
 	v.unresolvable()
 	v.storeBarrier()
@@ -23,12 +31,12 @@ func (v *view) decideRendezvous() {
 	v.joinTimeout()
 }
 
-var inUse = regexp.MustCompile(`errno: 98|EADDRINUSE|code: -98|[Aa]ddress already in use`)
+var inUse = regexp.MustCompile(`errno: 98|[Tt]ried to launch distributed communication on port|EADDRINUSE|code: -98|[Aa]ddress already in use`)
 
 // portInUse judges EADDRINUSE: srun's own ports, several launchers, or a stranger.
 func (v *view) portInUse() {
 	var es []*fact.Event
-	for _, e := range v.ev("S061", "S063", "log-address-already-in-use-old") {
+	for _, e := range v.ev("S061", "S063", "S474", "log-address-already-in-use-old") {
 		if inUse.MatchString(e.Text) {
 			es = append(es, e)
 		}
@@ -221,6 +229,17 @@ func (v *view) clientsMissing() {
 		_ = x
 		return
 	}
+	if v.multiNode() {
+		for _, s := range v.scripts {
+			for _, k := range s.cmds {
+				if localMaster.MatchString(k.text) {
+					p := v.add(cand{id: "rdzv-master-is-localhost", cert: diag.Proven, over: []string{"rdzv-too-few-ranks", "run-exception"}}, cap4(es)...)
+					p.ev = append(p.ev, v.scriptEv(s, k.line, k.text))
+					return
+				}
+			}
+		}
+	}
 	c := cand{id: "rdzv-too-few-ranks", cert: diag.Likely, tier: 1, over: []string{"run-exception"}}
 	for _, s := range v.batch() {
 		if s.tasksPerNode() > 1 || s.num("ntasks") > 1 || s.nodes() > 1 {
@@ -243,6 +262,11 @@ func (v *view) clientsMissing() {
 	}
 	v.add(c, cap4(es)...)
 }
+
+var (
+	rdzvVar     = regexp.MustCompile(`^['"]?(?:RANK|WORLD_SIZE|LOCAL_RANK|MASTER_ADDR|MASTER_PORT)['"]?$`)
+	localMaster = regexp.MustCompile(`MASTER_ADDR=["']?(?:localhost|127\.\d|::1)|(?:srun|bash -c).*MASTER_ADDR=\\?\$\(hostname`)
+)
 
 // busyPeers reports that other ranks were alive and busy with work of their
 // own when this one gave up.

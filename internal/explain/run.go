@@ -24,7 +24,7 @@ func (v *view) decideRun() {
 
 // hostMemory judges the OOM killer.
 func (v *view) hostMemory() {
-	es := v.ev("S249", "S250", "S251", "S252", "S327", "S328", "log-invoked-oom-killer")
+	es := v.ev("S249", "S250", "S251", "S252", "S327", "S328", "log-oom-killer-invoked")
 	over := []string{"run-exception", "run-native-crash", "run-collective-hang", "job-cancelled", "net-shared-memory-full"}
 	worker := v.ev("S308")
 	sacct, ok := v.sacctState("OUT_OF_ME")
@@ -275,7 +275,7 @@ func (v *view) silentBefore(limit []*fact.Event) (int64, fact.Stream, bool) {
 
 // native judges crashes in native code.
 func (v *view) native() {
-	es := v.ev("S094", "S255", "S309", "S310", "log-fatal-python-segfault", "log-python-fatal-error")
+	es := v.ev("S094", "S255", "S309", "S310", "log-fatal-python-error")
 	bus := v.ev("S095", "S257")
 	var exits []fact.Exit
 	for _, x := range v.l.Exits {
@@ -394,7 +394,26 @@ func (v *view) judged(x *fact.Exception) bool {
 		if e.Role == "noise" || e.Role == "context" {
 			continue
 		}
+		if v.opt.Rules != nil && !v.quoted(e.Place) {
+			// nobody took it for a cause, and an ordinary exception reads the same
+			if info, ok := v.opt.Rules(e.Rule); ok && e.Role == "cause" && has(info.Suggests, "run-exception") {
+				continue
+			}
+		}
 		return true
+	}
+	return false
+}
+
+// quoted reports whether a candidate rests on this line.
+func (v *view) quoted(p fact.Place) bool {
+	path := v.path(p.File)
+	for i := range v.cands {
+		for _, e := range v.cands[i].ev {
+			if e.Path == path && e.Line == p.Line {
+				return true
+			}
+		}
 	}
 	return false
 }

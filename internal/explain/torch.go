@@ -210,7 +210,7 @@ func flavour(s string) string {
 func (v *view) decideBuild() {
 	noNCCL := v.ev("S001", "S002", "S005", "S006")
 	noCUDA := v.ev("S008", "S009")
-	hip := v.peek("log-hip-no-device", "log-hip-invalid-device")
+	hip := v.peek("log-hip-no-device")
 	noBackend := v.excWith("No supported gpu backend found", "No GPU backend", "no gpu backend")
 	all := append(append(append([]*fact.Event{}, noNCCL...), noCUDA...), hip...)
 	if len(all) == 0 && len(noBackend) == 0 {

@@ -61,6 +61,7 @@ const (
 	Affinity   = "affinity"
 	RankHost   = "rank-host" // name: rank; V: host
 	Resolve    = "nodelist"
+	NoProgram  = "no-program"    // a command that the shell does not find; name
 	GlobalRank = "global-rank"   // name: rank; V: number of ranks, as Lightning announces them
 	NNodes     = "nnodes"        // how many nodes a launcher expects
 	Endpoint   = "rdzv-endpoint" // host:port
@@ -145,6 +146,7 @@ var (
 	pidAff    = regexp.MustCompile(`(?:cpus|affinity(?: list)?|cpu list):\s*([\d,-]+)\s*$`)
 	slurmV    = regexp.MustCompile(`^(?:\d+: )?slurm(?:-wlm)? (\d+\.\d+\.\d+)`)
 	condaEnv  = regexp.MustCompile(`packages in environment at ([^:\s]+)`)
+	noProg    = regexp.MustCompile(`(?:^|: )([\w.+-]+): (?:command )?not found`)
 	lightRank = regexp.MustCompile(`(?i)GLOBAL_RANK: (\d+), MEMBER: \d+/(\d+)`)
 	nnodesRe  = regexp.MustCompile(`(?:--nnodes[ =]|min_nodes\s*: |num_nodes[ =:]+|nnodes[ =]+)(\d+)`)
 	endpoint  = regexp.MustCompile(`rdzv[_-]endpoint\s*[:= ]\s*([\w.\-:\[\]]+)`)
@@ -450,6 +452,11 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 	if has("host ") || has("host=") || has("hostname") || has("Host") {
 		if m := rankHost.FindStringSubmatch(msg); m != nil {
 			add(RankHost, m[2], m[1], "")
+		}
+	}
+	if has("not found") {
+		if m := noProg.FindStringSubmatch(msg); m != nil {
+			add(NoProgram, m[1], msg, "")
 		}
 	}
 	if has("GLOBAL_RANK") {
