@@ -268,6 +268,14 @@ func (v *view) undecided() diag.Finding {
 		}
 	}
 	if len(f.Evidence) == 0 {
+		for _, x := range v.exc {
+			if len(f.Evidence) < v.opt.MaxEvidence {
+				f.Evidence = append(f.Evidence, v.evidence(x.Place, clipText(x.Type+": "+x.Message, 400)))
+				f.Where = append(f.Where, v.where(x.Place))
+			}
+		}
+	}
+	if len(f.Evidence) == 0 {
 		for _, x := range v.l.Exits {
 			if len(f.Evidence) < v.opt.MaxEvidence {
 				f.Evidence = append(f.Evidence, v.evidence(x.Place, exitText(x)))

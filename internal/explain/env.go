@@ -4,9 +4,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/ncclinic/ncclinic/internal/collect/listing"
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
 )
 
 var (
@@ -29,7 +29,7 @@ func (v *view) otherPython() *fact.Said {
 			}
 		}
 	}
-	which := v.facts(listing.Which)
+	which := v.facts(kind.Which)
 	for _, x := range v.l.Exits {
 		if x.Binary == "" || !strings.HasPrefix(x.Binary, "/") {
 			continue
@@ -116,7 +116,7 @@ func (v *view) decideEnv() {
 		}
 		c := v.add(cand{id: "env-not-activated", cert: diag.Proven, over: []string{"torch-not-installed"}}, cap4(es)...)
 		v.noActivation(c)
-		v.said(c, first(v.facts(listing.Which), 2)...)
+		v.said(c, first(v.facts(kind.Which), 2)...)
 		return
 	}
 	if o := v.otherPython(); o != nil && (len(any) > 0 || len(torchGone) > 0) {
@@ -126,7 +126,7 @@ func (v *view) decideEnv() {
 		}
 		c := v.addExc(cand{id: "env-not-activated", cert: diag.Proven, over: []string{"run-exception", "torch-not-installed"}}, x[0])
 		v.said(c, *o)
-		v.said(c, first(v.facts(listing.Which), 2)...)
+		v.said(c, first(v.facts(kind.Which), 2)...)
 		c.args = mergeArgs(c.args, diag.Args{"python": o.V})
 		return
 	}
@@ -162,7 +162,7 @@ func (v *view) decideEnv() {
 	case len(v.batch()) > 0 && !v.activates():
 		c = mk("env-not-activated", diag.Likely)
 		c.needs = append(c.needs, "which python; python -c 'import sys; print(sys.executable)'")
-	case len(v.batch()) == 0 && len(v.facts(listing.Pkg)) == 0 && len(v.facts(listing.Which)) == 0 && len(v.l.Commands) == 0:
+	case len(v.batch()) == 0 && len(v.facts(kind.Pkg)) == 0 && len(v.facts(kind.Which)) == 0 && len(v.l.Commands) == 0:
 		c = mk("torch-not-installed", diag.Possible)
 		c.needs = append(c.needs, "which python; python -m pip list | grep -i torch")
 	default:
@@ -194,8 +194,8 @@ func (v *view) orderOfShell(x *fact.Exception, es []*fact.Event) bool {
 				if reset.line > 0 {
 					p := v.addExc(cand{id: "env-modules-reset-after-activation", cert: diag.Likely, over: []string{"torch-not-installed", "env-not-activated", "run-exception"}}, x, es...)
 					p.ev = append(p.ev, v.scriptEv(s, act.line, act.text), v.scriptEv(s, reset.line, reset.text))
-					v.said(p, first(v.facts(listing.Which), 1)...)
-					if len(v.facts(listing.Which)) > 0 {
+					v.said(p, first(v.facts(kind.Which), 1)...)
+					if len(v.facts(kind.Which)) > 0 {
 						p.cert = diag.Proven
 					}
 					return true
@@ -247,7 +247,7 @@ func (v *view) noActivation(c *cand) {
 }
 
 func (v *view) systemPython() fact.Said {
-	for _, w := range v.facts(listing.Which) {
+	for _, w := range v.facts(kind.Which) {
 		if strings.HasPrefix(w.Name, "python") && (strings.HasPrefix(w.V, "/usr/bin/") || strings.HasPrefix(w.V, "/bin/") || strings.HasPrefix(w.V, "/usr/local/bin/")) {
 			return w
 		}

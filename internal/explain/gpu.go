@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ncclinic/ncclinic/internal/collect/listing"
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
 )
 
 // decideDriver judges messages about driver, fabric and device initialisation.
@@ -28,7 +28,7 @@ func (v *view) decideDriver() {
 			c.needs = append(c.needs, "python -c 'import torch; print(torch.__file__)'; PYTHONNOUSERSITE=1 python -c 'import torch; print(torch.__file__)'")
 		} else {
 			c := v.add(cand{id: "torch-needs-newer-driver", cert: diag.Proven, args: v.torchArgs(b), over: over}, cap4(old)...)
-			v.said(c, first(v.facts(listing.Driver), 1)...)
+			v.said(c, first(v.facts(kind.Driver), 1)...)
 		}
 	}
 	if es := v.ev("S191", "S192", "S224"); len(es) > 0 {
@@ -36,11 +36,11 @@ func (v *view) decideDriver() {
 		if val, s, ok := v.env("LD_LIBRARY_PATH"); ok && strings.Contains(val, "compat") {
 			v.said(c, s)
 		}
-		v.said(c, first(v.facts(listing.Driver), 1)...)
+		v.said(c, first(v.facts(kind.Driver), 1)...)
 	}
 	if es := v.ev("S190", "S156", "S157"); len(es) > 0 {
 		c := v.add(cand{id: "gpu-fabric-manager", cert: diag.Proven, over: over}, cap4(es)...)
-		v.said(c, first(v.facts(listing.FM), 1)...)
+		v.said(c, first(v.facts(kind.FM), 1)...)
 	}
 	if es := v.ev("S217"); len(es) > 0 && !v.candidate("gpu-fabric-manager") {
 		cert := diag.Likely
@@ -58,11 +58,11 @@ func (v *view) decideDriver() {
 		case ok:
 			c := v.add(cand{id: "gpu-not-in-container", cert: diag.Proven, over: over}, cap4(es)...)
 			c.ev = append(c.ev, ev...)
-			v.said(c, first(v.facts(listing.GPU), 1)...)
+			v.said(c, first(v.facts(kind.GPU), 1)...)
 		default:
 			c := v.add(cand{id: "torch-needs-newer-driver", cert: diag.Likely, args: v.torchArgs(b), over: over}, cap4(es)...)
-			v.said(c, first(v.facts(listing.Driver), 1)...)
-			if len(v.facts(listing.Driver)) > 0 {
+			v.said(c, first(v.facts(kind.Driver), 1)...)
+			if len(v.facts(kind.Driver)) > 0 {
 				c.cert = diag.Proven
 			} else {
 				c.needs = append(c.needs, "nvidia-smi")
@@ -105,7 +105,7 @@ func (v *view) decideUnknownInit() {
 		return
 	}
 	c := v.add(cand{id: "gpu-init-unknown-error", cert: diag.Likely, over: []string{"gpu-not-allocated", "gpu-visible-devices-wrong", "run-exception"}}, cap4(es)...)
-	devs := v.facts(listing.Dev)
+	devs := v.facts(kind.Dev)
 	if len(devs) > 0 {
 		uvm := false
 		for _, d := range devs {
@@ -128,7 +128,7 @@ var (
 
 func (v *view) xids(hard bool) []fact.Said {
 	var out []fact.Said
-	for _, s := range v.facts(listing.Xid) {
+	for _, s := range v.facts(kind.Xid) {
 		if hwXid[s.V] == hard {
 			out = append(out, s)
 		}
@@ -269,7 +269,7 @@ var worldRe = regexp.MustCompile(`(?i)world[ _-]?size['"]?\s*[:=]?\s*(\d+)|\bMEM
 // worldSize as far as the input tells; 0: not told.
 func (v *view) worldSize() int {
 	for _, s := range v.l.Listing.Facts {
-		if s.Kind == listing.Init {
+		if s.Kind == kind.Init {
 			if n, err := strconv.Atoi(s.Aux); err == nil {
 				return n
 			}
@@ -341,7 +341,7 @@ func (v *view) excTyped(suffix string) []*fact.Exception {
 
 // nearRank takes the rank of a line of the same process nearby.
 func (v *view) nearRank(e *fact.Event) int {
-	for _, s := range v.facts(listing.Init) {
+	for _, s := range v.facts(kind.Init) {
 		if s.Node == e.Node && s.PID == e.PID && e.PID != 0 {
 			r, err := strconv.Atoi(s.Name)
 			if err == nil {
@@ -361,7 +361,7 @@ func (v *view) nodesSeen() []string {
 		}
 	}
 	for _, s := range v.l.Listing.Facts {
-		if s.Kind == listing.Init && s.Node != "" {
+		if s.Kind == kind.Init && s.Node != "" {
 			set[s.Node] = true
 		}
 	}
@@ -441,7 +441,7 @@ func (v *view) gpuMissing(es []*fact.Event) {
 			if has {
 				v.said(c, s)
 			}
-			v.said(c, first(v.facts(listing.GPU), 1)...)
+			v.said(c, first(v.facts(kind.GPU), 1)...)
 			return
 		}
 	}
@@ -453,11 +453,11 @@ func (v *view) gpuMissing(es []*fact.Event) {
 	if ev, ok := v.stepWithoutGPU(); ok {
 		c := v.add(cand{id: "gpu-not-allocated", cert: diag.Proven, over: over, args: diag.Args{"variant": "step"}}, cap4(es)...)
 		c.ev = append(c.ev, ev)
-		v.said(c, first(v.facts(listing.GPU), 1)...)
+		v.said(c, first(v.facts(kind.GPU), 1)...)
 		return
 	}
 	tresNone := fact.Said{}
-	for _, s := range v.facts(listing.TRES) {
+	for _, s := range v.facts(kind.TRES) {
 		if !strings.Contains(s.V, "gres/gpu") {
 			tresNone = s
 		}
@@ -479,8 +479,8 @@ func (v *view) gpuMissing(es []*fact.Event) {
 	if ev, ok := v.containerWithoutGPU(); ok && len(noDriver) > 0 {
 		c := v.add(cand{id: "gpu-not-in-container", cert: diag.Proven, over: over}, cap4(es)...)
 		c.ev = append(c.ev, ev...)
-		v.said(c, first(v.facts(listing.GPU), 1)...)
-		if len(v.facts(listing.GPU)) == 0 && !asked {
+		v.said(c, first(v.facts(kind.GPU), 1)...)
+		if len(v.facts(kind.GPU)) == 0 && !asked {
 			c.cert = diag.Likely
 		}
 		return
@@ -491,7 +491,7 @@ func (v *view) gpuMissing(es []*fact.Event) {
 		v.noGPULine(c)
 		return
 	}
-	if len(v.facts(listing.GPU)) == 0 {
+	if len(v.facts(kind.GPU)) == 0 {
 		for _, s := range v.batch() {
 			if _, ok := s.gpus(); !ok && !s.exclusive() && len(s.opts) > 1 && (s.num("nodes") > 0 || s.num("ntasks") > 0 || s.num("ntasks-per-node") > 0 || s.num("cpus-per-task") > 0) {
 				c := v.add(cand{id: "gpu-not-allocated", cert: diag.Likely, over: over}, cap4(es)...)
@@ -506,7 +506,7 @@ func (v *view) gpuMissing(es []*fact.Event) {
 		c := cand{id: "gpu-driver-missing", cert: diag.Likely, over: []string{"run-exception", "gpu-not-allocated"}}
 		if login.Line > 0 {
 			c.cert = diag.Proven
-		} else if asked || len(v.facts(listing.GPU)) > 0 || len(v.facts(listing.Driver)) > 0 {
+		} else if asked || len(v.facts(kind.GPU)) > 0 || len(v.facts(kind.Driver)) > 0 {
 			v.unknown(es, "nvidia-smi -L; ls -l /dev/nvidia*; env | grep -e CUDA_VISIBLE -e NVIDIA -e APPTAINER -e SINGULARITY")
 			return
 		} else {
@@ -523,7 +523,7 @@ func (v *view) gpuMissing(es []*fact.Event) {
 func (v *view) lastEnv(name string) (string, fact.Said, bool) {
 	ss := v.l.Listing.Facts
 	for i := len(ss) - 1; i >= 0; i-- {
-		if ss[i].Kind == listing.Env && ss[i].Name == name {
+		if ss[i].Kind == kind.Env && ss[i].Name == name {
 			return ss[i].V, ss[i], true
 		}
 	}
@@ -612,7 +612,7 @@ func (v *view) loginNode() fact.Said {
 			return fact.Said{Place: c.Place, Text: c.Host + "$ " + c.Text}
 		}
 	}
-	for _, s := range v.facts(listing.NoProgram) {
+	for _, s := range v.facts(kind.NoProgram) {
 		if s.Name == "nvidia-smi" {
 			return s
 		}
@@ -685,13 +685,13 @@ func (v *view) decideIndex() {
 	}
 	if es := v.ev("S198"); len(es) > 0 {
 		c := v.add(cand{id: "gpu-busy", cert: diag.Proven, over: over}, cap4(es)...)
-		for _, m := range v.facts(listing.Mode) {
+		for _, m := range v.facts(kind.Mode) {
 			if strings.Contains(m.V, "Process") || strings.Contains(m.V, "Prohibited") {
 				v.said(c, m)
 				break
 			}
 		}
-		v.said(c, first(v.facts(listing.Proc), 2)...)
+		v.said(c, first(v.facts(kind.Proc), 2)...)
 	}
 	if es := v.ev("S215", "S216", "S160", "S161", "S158"); len(es) > 0 {
 		c := cand{id: "gpu-peer-access-broken", cert: diag.Likely, over: over}
@@ -730,8 +730,8 @@ func (v *view) perTask() (bool, fact.Evidence) {
 func (v *view) decideArch() {
 	es := v.ev("S199")
 	warn := v.ev("S200", "S201", "S202", "log-gpu-capability-not-compatible", "log-gpu-too-old-for-torch", "log-torch-arch-list")
-	lists := v.facts(listing.ArchList)
-	caps := v.facts(listing.Capability)
+	lists := v.facts(kind.ArchList)
+	caps := v.facts(kind.Capability)
 	if len(es) == 0 {
 		if len(warn) > 0 && v.dead && len(v.cands) == 0 {
 			// the warning alone, and the job died: likely, when nothing else says more

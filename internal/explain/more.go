@@ -3,9 +3,9 @@ package explain
 import (
 	"strings"
 
-	"github.com/ncclinic/ncclinic/internal/collect/listing"
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
 )
 
 // decideMore judges libraries, extensions and options that several causes can explain.
@@ -23,7 +23,7 @@ func (v *view) decideMore() {
 			v.said(c, o, n)
 		} else if len(vision) > 0 {
 			c := v.add(cand{id: "torch-extension-built-for-other-torch", cert: diag.Likely, over: []string{"run-exception"}}, cap4(vision)...)
-			for _, s := range v.facts(listing.Pkg) {
+			for _, s := range v.facts(kind.Pkg) {
 				if s.Name == "torch" || s.Name == "torchvision" || s.Name == "pytorch" {
 					v.said(c, s)
 				}

@@ -5,9 +5,9 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/ncclinic/ncclinic/internal/collect/listing"
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
 )
 
 // decideNet judges NCCL's transports.
@@ -28,8 +28,8 @@ func (v *view) decideNet() {
 func (v *view) ncclByNode() map[string][]fact.Said {
 	out := map[string][]fact.Said{}
 	for _, s := range v.l.Listing.Facts {
-		if s.Kind == listing.NCCLVer || s.Kind == listing.Pkg && strings.HasPrefix(s.Name, "nvidia-nccl-cu") {
-			if s.Kind == listing.Pkg && s.Node == "" {
+		if s.Kind == kind.NCCLVer || s.Kind == kind.Pkg && strings.HasPrefix(s.Name, "nvidia-nccl-cu") {
+			if s.Kind == kind.Pkg && s.Node == "" {
 				continue
 			}
 			out[s.V] = append(out[s.V], s)
@@ -91,7 +91,7 @@ func (v *view) versions() {
 func (v *view) envDiffers() []fact.Said {
 	seen := map[string]fact.Said{}
 	for _, s := range v.l.Listing.Facts {
-		if s.Kind != listing.NCCLEnv && !(s.Kind == listing.Env && strings.HasPrefix(s.Name, "NCCL_") && s.Node != "") {
+		if s.Kind != kind.NCCLEnv && !(s.Kind == kind.Env && strings.HasPrefix(s.Name, "NCCL_") && s.Node != "") {
 			continue
 		}
 		if s.Name == "NCCL_DEBUG" || s.Name == "NCCL_DEBUG_FILE" {
@@ -106,7 +106,7 @@ func (v *view) envDiffers() []fact.Said {
 }
 
 func (v *view) ifname() (fact.Said, bool) {
-	for _, k := range []string{listing.NCCLEnv, listing.Env} {
+	for _, k := range []string{kind.NCCLEnv, kind.Env} {
 		for _, s := range v.facts(k) {
 			if s.Name == "NCCL_SOCKET_IFNAME" && s.V != "" {
 				return s, true
@@ -174,7 +174,7 @@ func (v *view) interfaces() {
 		c.needs = append(c.needs, "ip -br a on every node; ping between the addresses of that interface")
 		return
 	}
-	if boots := v.facts(listing.Bootstrap); len(boots) > 0 {
+	if boots := v.facts(kind.Bootstrap); len(boots) > 0 {
 		// the same private address on several nodes
 		byAddr := map[string]fact.Said{}
 		for _, b := range boots {
@@ -192,7 +192,7 @@ func (v *view) interfaces() {
 
 // bridged returns a Bootstrap line that chose an interface that leads nowhere.
 func (v *view) bridged() (fact.Said, bool) {
-	for _, s := range v.facts(listing.Bootstrap) {
+	for _, s := range v.facts(kind.Bootstrap) {
 		if bridge.MatchString(s.Name) {
 			return s, true
 		}
@@ -213,7 +213,7 @@ func (v *view) rdma() {
 	}
 	if len(mem) > 0 {
 		c := v.add(cand{id: "net-rdma-memlock", cert: diag.Likely}, cap4(mem)...)
-		for _, s := range v.facts(listing.Memlock) {
+		for _, s := range v.facts(kind.Memlock) {
 			v.said(c, s)
 			if s.V != "unlimited" {
 				c.cert = diag.Proven
@@ -256,20 +256,20 @@ func (v *view) rdma() {
 	if id == "net-rdma-registration" && v.gdr() {
 		cert = diag.Proven
 	}
-	if id == "net-rdma-address" && (strings.Contains(e.Text, "localGid fe80") || len(v.facts(listing.Init)) > 0) {
+	if id == "net-rdma-address" && (strings.Contains(e.Text, "localGid fe80") || len(v.facts(kind.Init)) > 0) {
 		cert = diag.Proven
 		if !strings.Contains(e.Text, "fe80") {
 			cert = diag.Likely
 		}
 	}
 	c := v.add(cand{id: id, cert: cert, tier: 1, over: []string{"run-exception", "run-native-crash"}}, cap4(rest)...)
-	for _, s := range v.facts(listing.NCCLEnv) {
+	for _, s := range v.facts(kind.NCCLEnv) {
 		if s.Name == "NCCL_IB_GID_INDEX" || s.Name == "NCCL_IB_HCA" {
 			v.said(c, s)
 			break
 		}
 	}
-	for _, s := range v.facts(listing.Hardware) {
+	for _, s := range v.facts(kind.Hardware) {
 		if s.Name == "iommu" {
 			v.said(c, s)
 			break
@@ -278,7 +278,7 @@ func (v *view) rdma() {
 }
 
 func (v *view) gdr() bool {
-	for _, s := range v.facts(listing.Via) {
+	for _, s := range v.facts(kind.Via) {
 		if strings.Contains(s.V, "GDRDMA") {
 			return true
 		}
@@ -326,7 +326,7 @@ func (v *view) shm() {
 			c.cert = diag.Proven
 		}
 	}
-	if ss := v.facts(listing.Shm); len(ss) > 0 {
+	if ss := v.facts(kind.Shm); len(ss) > 0 {
 		v.said(c, ss[0])
 		c.cert = diag.Proven
 	}
@@ -343,10 +343,10 @@ func (v *view) shm() {
 // peers judges a hang over peer-to-peer: a run without it passes, or the
 // platform redirects peer requests.
 func (v *view) peers() {
-	acs := v.facts(listing.ACS)
+	acs := v.facts(kind.ACS)
 	p2p := false
 	var via fact.Said
-	for _, s := range v.facts(listing.Via) {
+	for _, s := range v.facts(kind.Via) {
 		if strings.HasPrefix(s.V, "P2P/") {
 			p2p, via = true, s
 		}
@@ -399,12 +399,12 @@ func (v *view) nodesDiffer() {
 	var nets, hcas []fact.Said
 	for _, s := range v.l.Listing.Facts {
 		switch s.Kind {
-		case listing.NCCLNet:
+		case kind.NCCLNet:
 			if n := get(s); n != nil && n.network == "" {
 				n.network = s.V
 				nets = append(nets, s)
 			}
-		case listing.NCCLHCAs:
+		case kind.NCCLHCAs:
 			if n := get(s); n != nil && n.hcas == "" {
 				n.hcas = s.V
 				hcas = append(hcas, s)

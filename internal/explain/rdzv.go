@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ncclinic/ncclinic/internal/collect/listing"
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
 )
 
 // decideRendezvous judges how ranks find each other.
@@ -79,7 +79,7 @@ func (v *view) portInUse() {
 		return
 	}
 	c := v.add(cand{id: "rdzv-port-in-use", cert: diag.Likely, tier: 0, over: []string{"run-exception"}}, cap4(es)...)
-	for _, s := range v.facts(listing.NetOut) {
+	for _, s := range v.facts(kind.NetOut) {
 		if c.args["port"] == "" || strings.Contains(s.V, c.args["port"]) {
 			v.said(c, s)
 			c.cert = diag.Proven
@@ -361,7 +361,7 @@ func isLocal(h string) bool {
 
 // hostOfRank0 is where rank 0 runs, as far as the program prints it.
 func (v *view) hostOfRank0() fact.Said {
-	for _, s := range v.facts(listing.RankHost) {
+	for _, s := range v.facts(kind.RankHost) {
 		if s.Name == "0" {
 			return s
 		}

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ncclinic/ncclinic/internal/collect/listing"
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
 )
 
 // decideRun judges what stops a job that was running.
@@ -99,7 +99,7 @@ func (v *view) ended() {
 	v.used["S244"], v.used["S245"], v.used["S247"], v.used["S248"], v.used["S246"] = true, true, true, true, true
 	cancel := v.peek("S246", "S248")
 	var by fact.Said
-	for _, s := range v.facts(listing.Sacct) {
+	for _, s := range v.facts(kind.Sacct) {
 		if strings.HasPrefix(s.V, "CANCELLED by") {
 			by = s
 		}

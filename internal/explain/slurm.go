@@ -4,9 +4,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/ncclinic/ncclinic/internal/collect/listing"
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
 )
 
 // decideSlurm judges submission, steps and the service.
@@ -99,14 +99,14 @@ func (v *view) innerSlurm(es []*fact.Event) (fact.Said, bool) {
 	if !flags {
 		return fact.Said{}, false
 	}
-	for _, s := range v.facts(listing.Env) {
+	for _, s := range v.facts(kind.Env) {
 		if strings.HasPrefix(s.Name, "SLURM_MEM_PER_") || s.Name == "SLURM_JOB_ID" || s.Name == "SLURM_JOB_NAME" {
 			if s.Name == "SLURM_MEM_PER_NODE" || s.Name == "SLURM_MEM_PER_CPU" {
 				return s, true
 			}
 		}
 	}
-	for _, s := range v.facts(listing.Env) {
+	for _, s := range v.facts(kind.Env) {
 		if s.Name == "SLURM_JOB_ID" {
 			return s, true
 		}
@@ -139,8 +139,8 @@ func (v *view) cpus() {
 			continue
 		}
 		cert := diag.Likely
-		vs := v.facts(listing.SlurmVer)
-		if len(vs) > 0 && (strings.HasPrefix(vs[0].V, "22.05") || strings.HasPrefix(vs[0].V, "23.02")) || len(v.facts(listing.Affinity)) > 0 {
+		vs := v.facts(kind.SlurmVer)
+		if len(vs) > 0 && (strings.HasPrefix(vs[0].V, "22.05") || strings.HasPrefix(vs[0].V, "23.02")) || len(v.facts(kind.Affinity)) > 0 {
 			cert = diag.Proven
 		}
 		x := v.add(cand{id: "slurm-cpus-not-forwarded", cert: cert, tier: 1, forced: true}, cap4(es)...)
@@ -150,7 +150,7 @@ func (v *view) cpus() {
 			}
 		}
 		x.ev = append(x.ev, v.scriptEv(s, c.line, c.text))
-		v.said(x, append(first(vs, 1), first(v.facts(listing.Affinity), 1)...)...)
+		v.said(x, append(first(vs, 1), first(v.facts(kind.Affinity), 1)...)...)
 		return
 	}
 }
@@ -234,7 +234,7 @@ func (v *view) bashed() {
 	c := v.add(cand{id: "slurm-not-submitted", cert: diag.Likely, over: []string{"host-out-of-memory"}}, cap4(oom)...)
 	c.ev = append(c.ev, v.evidence(run.Place, run.Text))
 	c.at = run.Place
-	for _, s := range v.facts(listing.TRES) {
+	for _, s := range v.facts(kind.TRES) {
 		v.said(c, s)
 		c.cert = diag.Proven
 		break

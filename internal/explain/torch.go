@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ncclinic/ncclinic/internal/collect/listing"
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
 )
 
 // build is what the input says about the torch that ran.
@@ -32,7 +32,7 @@ func (v *view) build() build {
 	var b build
 	for _, s := range v.l.Listing.Facts {
 		switch s.Kind {
-		case listing.Pkg:
+		case kind.Pkg:
 			switch s.Name {
 			case "torch", "pytorch", "libtorch":
 				b.versions = append(b.versions, s)
@@ -64,7 +64,7 @@ func (v *view) build() build {
 					b.nvidia = true
 				}
 			}
-		case listing.TorchVer:
+		case kind.TorchVer:
 			b.versions = append(b.versions, s)
 			switch {
 			case strings.Contains(s.V, "+cpu"):
@@ -74,23 +74,23 @@ func (v *view) build() build {
 			case strings.Contains(s.V, "+cu"):
 				b.cuda = append(b.cuda, s)
 			}
-		case listing.TorchCUDA:
+		case kind.TorchCUDA:
 			if s.V == "None" || s.V == "N/A" {
 				b.cpu = append(b.cpu, s)
 			} else if s.V != "" && s.V[0] >= '0' && s.V[0] <= '9' {
 				b.cuda = append(b.cuda, s)
 			}
-		case listing.TorchHIP:
+		case kind.TorchHIP:
 			if s.V != "None" && s.V != "N/A" && s.V != "" {
 				b.rocm = append(b.rocm, s)
 			}
-		case listing.CUDAAvail:
+		case kind.CUDAAvail:
 			if s.V == "True" {
 				b.cuda = append(b.cuda, s)
 			}
-		case listing.Machine:
+		case kind.Machine:
 			b.aarch64 = append(b.aarch64, s)
-		case listing.OS:
+		case kind.OS:
 			b.tegra = append(b.tegra, s)
 		}
 	}
@@ -98,7 +98,7 @@ func (v *view) build() build {
 		// "CUDA used to build PyTorch: N/A" is how a ROCm build reads
 		var keep []fact.Said
 		for _, s := range b.cpu {
-			if s.Kind != listing.TorchCUDA {
+			if s.Kind != kind.TorchCUDA {
 				keep = append(keep, s)
 			}
 		}
@@ -156,7 +156,7 @@ func (v *view) userSiteShadows(b build) (ss []fact.Said, dir string, ok bool) {
 		return nil, "", false
 	}
 	for _, s := range b.versions {
-		if s.Kind == listing.Pkg && (len(b.cuda) > 0 || s.V != "") {
+		if s.Kind == kind.Pkg && (len(b.cuda) > 0 || s.V != "") {
 			// a listing of another environment than ~/.local: made with -s, of a prefix, or conda's
 			if s.Name == "pytorch" || v.listedElsewhere(s) {
 				ss = append(ss, s)
@@ -168,7 +168,7 @@ func (v *view) userSiteShadows(b build) (ss []fact.Said, dir string, ok bool) {
 
 // listedElsewhere reports whether a package line belongs to a named environment.
 func (v *view) listedElsewhere(s fact.Said) bool {
-	for _, e := range v.facts(listing.PkgEnv) {
+	for _, e := range v.facts(kind.PkgEnv) {
 		if e.File == s.File && e.Line <= s.Line && e.V != "" && !strings.Contains(e.V, "/.local") {
 			return true
 		}
@@ -183,11 +183,11 @@ func (v *view) listedElsewhere(s fact.Said) bool {
 
 // replaced reports that an install of something else swapped torch.
 func (v *view) replaced() (out, in fact.Said, cmd string, ok bool) {
-	for _, o := range v.facts(listing.PipOut) {
+	for _, o := range v.facts(kind.PipOut) {
 		if o.Name != "torch" {
 			continue
 		}
-		for _, n := range v.facts(listing.PipIn) {
+		for _, n := range v.facts(kind.PipIn) {
 			if n.Name != "torch" || n.File != o.File || n.Line <= o.Line || sameFlavour(o.V, n.V) && n.V == o.V {
 				continue
 			}
@@ -272,9 +272,9 @@ func (v *view) decideBuild() {
 		c.args = mergeArgs(c.args, diag.Args{"dir": dir})
 		return
 	}
-	nvidiaHere := len(v.facts(listing.Driver)) > 0 || len(v.facts(listing.GPU)) > 0
+	nvidiaHere := len(v.facts(kind.Driver)) > 0 || len(v.facts(kind.GPU)) > 0
 	if len(b.rocm) > 0 && (nvidiaHere || len(hip) > 0 && nvidiaHere || len(noCUDA)+len(noNCCL) > 0 && nvidiaHere) {
-		mk("torch-wrong-accelerator", diag.Proven, append(first(b.rocm, 2), first(append(v.facts(listing.Driver), v.facts(listing.GPU)...), 2)...)...)
+		mk("torch-wrong-accelerator", diag.Proven, append(first(b.rocm, 2), first(append(v.facts(kind.Driver), v.facts(kind.GPU)...), 2)...)...)
 		return
 	}
 	if len(hip) > 0 {
@@ -329,7 +329,7 @@ func (v *view) decideListedCPU() {
 		return
 	}
 	b := v.build()
-	gpu := append(v.facts(listing.GPU), v.facts(listing.Driver)...)
+	gpu := append(v.facts(kind.GPU), v.facts(kind.Driver)...)
 	if len(b.cpu) == 0 || len(b.cuda) > 0 || len(b.rocm) > 0 {
 		return
 	}
@@ -354,7 +354,7 @@ func contradicts(b build) bool {
 	// two listings of different environments, one with CUDA: which one ran is not told
 	for _, c := range b.cuda {
 		for _, p := range b.cpu {
-			if c.Kind == listing.Pkg && p.Kind == listing.Pkg && c.File != p.File && c.Name == p.Name {
+			if c.Kind == kind.Pkg && p.Kind == kind.Pkg && c.File != p.File && c.Name == p.Name {
 				return true
 			}
 		}
@@ -394,7 +394,7 @@ func (v *view) torchArgs(b build) diag.Args {
 		}
 	}
 	for _, s := range b.cuda {
-		if s.Kind == listing.TorchCUDA {
+		if s.Kind == kind.TorchCUDA {
 			a["torch_cuda"] = s.V
 		}
 	}
@@ -404,10 +404,10 @@ func (v *view) torchArgs(b build) diag.Args {
 			break
 		}
 	}
-	if ds := v.facts(listing.Driver); len(ds) > 0 {
+	if ds := v.facts(kind.Driver); len(ds) > 0 {
 		a["driver"] = ds[0].V
 	}
-	if gs := v.facts(listing.GPU); len(gs) > 0 {
+	if gs := v.facts(kind.GPU); len(gs) > 0 {
 		a["gpu"] = gs[0].V
 	}
 	return a
@@ -507,7 +507,7 @@ func (v *view) decideTorchPackage() {
 		}
 	}
 	noDist := v.excWith("No module named 'torch.distributed'", "No module named 'torch._C'", "No module named 'torch.cuda'", "cannot import name '_C' from 'torch'")
-	broken := v.facts(listing.PipBroken)
+	broken := v.facts(kind.PipBroken)
 	var torchBroken []fact.Said
 	for _, s := range broken {
 		if strings.Contains(s.V, "-orch") {
@@ -703,7 +703,7 @@ func (v *view) decideLibraries() {
 	if es := v.ev("S227"); len(es) > 0 {
 		var w11, w12 []fact.Said
 		seen := map[string]fact.Said{}
-		for _, s := range v.facts(listing.Pkg) {
+		for _, s := range v.facts(kind.Pkg) {
 			if strings.HasPrefix(s.Name, "nvidia-nccl-cu") {
 				seen[s.Name] = s
 			}
@@ -717,7 +717,7 @@ func (v *view) decideLibraries() {
 			v.said(c, w11...)
 		} else {
 			c := v.add(cand{id: "nccl-library-too-old", cert: diag.Proven}, cap4(es)...)
-			for _, s := range v.facts(listing.LDD) {
+			for _, s := range v.facts(kind.LDD) {
 				if strings.HasPrefix(s.Name, "libnccl") {
 					v.said(c, s)
 					c.args = mergeArgs(c.args, diag.Args{"path": s.V})
@@ -753,18 +753,18 @@ func (v *view) decideLibraries() {
 		torchItself := x != nil && len(x.Frames) > 0 && strings.Contains(x.Frames[len(x.Frames)-1].File, "/torch/__init__.py")
 		if x != nil && !torchItself && len(x.Frames) > 0 {
 			c := v.add(cand{id: "torch-extension-built-for-other-torch", cert: diag.Likely}, cap4(es)...)
-			for _, s := range v.facts(listing.TorchCUDA) {
+			for _, s := range v.facts(kind.TorchCUDA) {
 				v.said(c, s)
 				c.cert = diag.Proven
 			}
-			v.said(c, first(v.facts(listing.TorchVer), 1)...)
+			v.said(c, first(v.facts(kind.TorchVer), 1)...)
 		} else {
 			v.add(cand{id: "cuda-library-missing", cert: diag.Likely}, cap4(es)...)
 		}
 	}
 	if es := v.ev("S237"); len(es) > 0 && v.tornTorch() == nil {
 		c := v.add(cand{id: "torch-extension-built-for-other-torch", cert: diag.Proven}, cap4(es)...)
-		for _, s := range v.facts(listing.Pkg) {
+		for _, s := range v.facts(kind.Pkg) {
 			if s.Name == "torch" {
 				v.said(c, s)
 				break

@@ -10,9 +10,9 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/ncclinic/ncclinic/internal/collect/listing"
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
 )
 
 // RuleInfo is what the knowledge base says about a signature.
@@ -311,7 +311,7 @@ func (v *view) facts(kind string) []fact.Said { return v.l.Listing.All(kind) }
 
 func (v *view) env(name string) (string, fact.Said, bool) {
 	for _, s := range v.l.Listing.Facts {
-		if s.Kind == listing.Env && s.Name == name {
+		if s.Kind == kind.Env && s.Name == name {
 			return s.V, s, true
 		}
 	}
@@ -362,7 +362,7 @@ func (v *view) deathSigns() bool {
 // sacctDone reports whether sacct says that the job completed.
 func (v *view) sacctDone() bool {
 	ok := false
-	for _, s := range v.facts(listing.Sacct) {
+	for _, s := range v.facts(kind.Sacct) {
 		switch {
 		case strings.HasPrefix(s.V, "COMPLETED"):
 			if !strings.Contains(s.Name, ".") {
@@ -377,7 +377,7 @@ func (v *view) sacctDone() bool {
 }
 
 func (v *view) sacctState(prefix string) (fact.Said, bool) {
-	for _, s := range v.facts(listing.Sacct) {
+	for _, s := range v.facts(kind.Sacct) {
 		if strings.HasPrefix(s.V, prefix) {
 			return s, true
 		}

@@ -10,63 +10,11 @@ import (
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
 )
 
 // MaxFacts bounds what is kept of all inputs together.
 const MaxFacts = 20000
-
-// Kinds of facts. Name, V and Aux are given for each.
-const (
-	Pkg        = "pkg"        // a package: name, version, build or origin
-	PkgEnv     = "pkg-env"    // environment that a listing describes: V = prefix
-	TorchVer   = "torch"      // version of torch as a program prints it
-	TorchCUDA  = "torch-cuda" // torch.version.cuda; "None": none
-	TorchHIP   = "torch-hip"
-	CUDAAvail  = "cuda-available" // True, False
-	Driver     = "driver"         // NVIDIA driver version; Aux: CUDA version that it supports
-	GPU        = "gpu"            // name: index; V: model
-	Proc       = "gpu-process"    // name: GPU index; V: process; Aux: MiB
-	Mode       = "compute-mode"
-	Env        = "env"      // environment variable
-	NCCLEnv    = "nccl-env" // variable that NCCL says is set, per rank
-	NCCLVer    = "nccl-version"
-	NCCLNet    = "nccl-net"  // Using network X
-	NCCLHCAs   = "nccl-hcas" // NET/IB : Using …
-	NCCLPlugin = "nccl-plugin"
-	Bootstrap  = "bootstrap" // name: interface; V: address
-	Via        = "via"       // P2P/IPC, SHM/…, NET/IB/0/GDRDMA
-	Init       = "nccl-init" // name: rank; V: START or COMPLETE
-	Iface      = "iface"     // name: interface; V: addresses
-	LDD        = "ldd"       // name: soname; V: path
-	Memlock    = "memlock"   // V: kB or unlimited
-	Shm        = "shm"       // V: size as df prints it
-	TRES       = "tres"      // AllocTRES
-	Sacct      = "sacct"     // name: job or step; V: state; Aux: exit code
-	ArchList   = "arch-list"
-	Capability = "capability"     // 8.0
-	Machine    = "machine"        // aarch64, x86_64
-	OS         = "os"             // windows, darwin, tegra
-	Which      = "which"          // name: program; V: path
-	PipOut     = "pip-uninstall"  // torch version that pip removed
-	PipIn      = "pip-install"    // package that pip installed: name, V version
-	PipNoop    = "pip-satisfied"  // name; V version
-	PipBroken  = "pip-invalid"    // Ignoring invalid distribution
-	Hardware   = "hardware"       // AER, IO_PAGE_FAULT …
-	Xid        = "xid"            // V: number; name: bus
-	ACS        = "acs"            // ReqRedir+
-	FM         = "fabric-manager" // state
-	Dev        = "device-node"
-	NetOut     = "listener" // a listening socket of ss/netstat: V port
-	SlurmVer   = "slurm-version"
-	Affinity   = "affinity"
-	RankHost   = "rank-host" // name: rank; V: host
-	Resolve    = "nodelist"
-	NoProgram  = "no-program"    // a command that the shell does not find; name
-	GlobalRank = "global-rank"   // name: rank; V: number of ranks, as Lightning announces them
-	NNodes     = "nnodes"        // how many nodes a launcher expects
-	Endpoint   = "rdzv-endpoint" // host:port
-	Silence    = "silence"       // a wrapper ended the job because it said nothing
-)
 
 // Parser keeps the state of one file.
 type Parser struct {
@@ -193,35 +141,35 @@ func (p *Parser) Feed(text, msg string, pl fact.Place, nccl bool, out *fact.List
 
 func (p *Parser) ncclLine(msg string, add func(kind, name, v, aux string)) {
 	if m := ncclVer.FindStringSubmatch(msg); m != nil {
-		add(NCCLVer, "", m[1], m[2])
+		add(kind.NCCLVer, "", m[1], m[2])
 	}
 	switch {
 	case strings.Contains(msg, "set by environment to"):
 		if m := setEnv.FindStringSubmatch(msg); m != nil {
-			add(NCCLEnv, m[1], m[2], "")
+			add(kind.NCCLEnv, m[1], m[2], "")
 		}
 	case strings.Contains(msg, "Bootstrap"):
 		if m := bootRe.FindStringSubmatch(msg); m != nil {
-			add(Bootstrap, m[1], m[2], "")
+			add(kind.Bootstrap, m[1], m[2], "")
 		}
 	case strings.Contains(msg, "Using network "):
 		if m := netRe.FindStringSubmatch(msg); m != nil {
-			add(NCCLNet, "", strings.TrimSpace(m[1]), "")
+			add(kind.NCCLNet, "", strings.TrimSpace(m[1]), "")
 		}
 	case strings.Contains(msg, "NET/IB : Using "):
 		if m := hcaRe.FindStringSubmatch(msg); m != nil {
-			add(NCCLHCAs, "", m[1], "")
+			add(kind.NCCLHCAs, "", m[1], "")
 		}
 	case strings.Contains(msg, " via "):
 		if m := viaRe.FindStringSubmatch(msg); m != nil {
-			add(Via, m[1]+">"+m[2], m[3], "")
+			add(kind.Via, m[1]+">"+m[2], m[3], "")
 		}
 	case strings.Contains(msg, " Init "):
 		if m := initRe.FindStringSubmatch(msg); m != nil {
-			add(Init, m[1], m[3], m[2])
+			add(kind.Init, m[1], m[3], m[2])
 		}
 	case strings.Contains(msg, "Plugin Path"), strings.Contains(msg, "P2P plugin"):
-		add(NCCLPlugin, "", msg, "")
+		add(kind.NCCLPlugin, "", msg, "")
 	}
 }
 
@@ -236,7 +184,7 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 	case strings.Contains(msg, "packages in environment at"):
 		if m := condaEnv.FindStringSubmatch(msg); m != nil {
 			p.header, p.prefix = "conda", m[1]
-			add(PkgEnv, "", m[1], "")
+			add(kind.PkgEnv, "", m[1], "")
 		}
 		return
 	}
@@ -248,9 +196,9 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 		n := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
 		if interesting.MatchString(n) {
 			if p.prefix != "" {
-				add(PkgEnv, n, p.prefix, "")
+				add(kind.PkgEnv, n, p.prefix, "")
 			}
-			add(Pkg, n, strings.TrimPrefix(ver, "v"), aux)
+			add(kind.Pkg, n, strings.TrimPrefix(ver, "v"), aux)
 		}
 	}
 	switch {
@@ -299,7 +247,7 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 					}
 				}
 			}
-			add(Sacct, m[1], m[2], ec)
+			add(kind.Sacct, m[1], m[2], ec)
 		}
 	}
 }
@@ -309,179 +257,179 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 	switch {
 	case has("Driver Version:"):
 		if m := smiHead.FindStringSubmatch(msg); m != nil {
-			add(Driver, "", m[1], m[2])
+			add(kind.Driver, "", m[1], m[2])
 			p.smi = 0
 		}
 		return
 	case strings.HasPrefix(msg, "|"):
 		if m := smiRow.FindStringSubmatch(msg); m != nil {
 			p.smiGPU = m[1]
-			add(GPU, m[1], strings.TrimSuffix(strings.TrimSpace(m[2]), " "), m[3])
+			add(kind.GPU, m[1], strings.TrimSuffix(strings.TrimSpace(m[2]), " "), m[3])
 		} else if m := smiUse.FindStringSubmatch(msg); m != nil {
-			add(Mode, p.smiGPU, m[3], m[1])
+			add(kind.Mode, p.smiGPU, m[3], m[1])
 		} else if m := smiProc.FindStringSubmatch(msg); m != nil {
-			add(Proc, m[1], m[3], m[4])
+			add(kind.Proc, m[1], m[3], m[4])
 		}
 		return
 	case strings.HasPrefix(msg, "GPU "):
 		if m := gpuL.FindStringSubmatch(msg); m != nil {
-			add(GPU, m[1], m[2], "")
+			add(kind.GPU, m[1], m[2], "")
 			return
 		}
 	case strings.HasPrefix(msg, "PyTorch version:"):
-		add(TorchVer, "", strings.TrimSpace(msg[16:]), "")
+		add(kind.TorchVer, "", strings.TrimSpace(msg[16:]), "")
 		return
 	case strings.HasPrefix(msg, "PyTorch Version "):
-		add(TorchVer, "", strings.TrimSpace(msg[16:]), "image")
+		add(kind.TorchVer, "", strings.TrimSpace(msg[16:]), "image")
 		return
 	case strings.HasPrefix(msg, "CUDA used to build PyTorch:"):
-		add(TorchCUDA, "", strings.TrimSpace(msg[27:]), "")
+		add(kind.TorchCUDA, "", strings.TrimSpace(msg[27:]), "")
 		return
 	case strings.HasPrefix(msg, "ROCM used to build PyTorch:"):
-		add(TorchHIP, "", strings.TrimSpace(msg[27:]), "")
+		add(kind.TorchHIP, "", strings.TrimSpace(msg[27:]), "")
 		return
 	case strings.HasPrefix(msg, "Is CUDA available:"):
-		add(CUDAAvail, "", strings.TrimSpace(msg[18:]), "")
+		add(kind.CUDAAvail, "", strings.TrimSpace(msg[18:]), "")
 		return
 	case strings.HasPrefix(msg, "Nvidia driver version:"):
 		if v := strings.TrimSpace(msg[22:]); v != "" && v[0] >= '0' && v[0] <= '9' {
-			add(Driver, "", v, "")
+			add(kind.Driver, "", v, "")
 		}
 		return
 	case strings.HasPrefix(msg, "GPU models and configuration: GPU "):
 		if m := gpuL.FindStringSubmatch(msg[30:]); m != nil {
-			add(GPU, m[1], m[2], "")
+			add(kind.GPU, m[1], m[2], "")
 		}
 		return
 	case strings.HasPrefix(msg, "torch version ."):
 		if i := strings.LastIndexByte(msg, ' '); i > 0 {
-			add(TorchVer, "", msg[i+1:], "")
+			add(kind.TorchVer, "", msg[i+1:], "")
 		}
 		return
 	case strings.HasPrefix(msg, "torch install path"):
 		add("torch-path", "", strings.Trim(msg[strings.LastIndexByte(msg, ' ')+1:], "[']"), "")
 		return
 	case strings.HasPrefix(msg, "torch cuda version") || strings.HasPrefix(msg, "torch hip version"):
-		add(map[bool]string{true: TorchCUDA, false: TorchHIP}[strings.HasPrefix(msg, "torch cuda")], "", msg[strings.LastIndexByte(msg, ' ')+1:], "")
+		add(map[bool]string{true: kind.TorchCUDA, false: kind.TorchHIP}[strings.HasPrefix(msg, "torch cuda")], "", msg[strings.LastIndexByte(msg, ' ')+1:], "")
 		return
 	}
 	if has("Xid (PCI") {
 		if m := xidRe.FindStringSubmatch(msg); m != nil {
-			add(Xid, m[1], m[2], "")
+			add(kind.Xid, m[1], m[2], "")
 		}
 	}
 	if has("AER: ") || has("IO_PAGE_FAULT") {
-		add(Hardware, map[bool]string{true: "aer", false: "iommu"}[has("AER: ")], msg, "")
+		add(kind.Hardware, map[bool]string{true: "aer", false: "iommu"}[has("AER: ")], msg, "")
 	}
 	if has("ReqRedir+") {
-		add(ACS, "", "ReqRedir+", "")
+		add(kind.ACS, "", "ReqRedir+", "")
 	}
 	if has("aarch64") {
-		add(Machine, "", "aarch64", "")
+		add(kind.Machine, "", "aarch64", "")
 	}
 	if has("tegra") {
-		add(OS, "", "tegra", "")
+		add(kind.OS, "", "tegra", "")
 	}
 	if has("=>") {
 		if m := lddRow.FindStringSubmatch(msg); m != nil {
-			add(LDD, m[1], m[2], "")
+			add(kind.LDD, m[1], m[2], "")
 			return
 		}
 	}
 	if has("locked") {
 		if m := memlock.FindStringSubmatch(msg); m != nil {
-			add(Memlock, "", m[1], "")
+			add(kind.Memlock, "", m[1], "")
 		}
 	}
 	if has("/dev/shm") {
 		if m := dfShm.FindStringSubmatch(msg); m != nil {
-			add(Shm, "", m[1], "")
+			add(kind.Shm, "", m[1], "")
 		}
 	}
 	if has("AllocTRES=") {
 		if m := tresRe.FindStringSubmatch(msg); m != nil {
-			add(TRES, "", m[1], "")
+			add(kind.TRES, "", m[1], "")
 		}
 	}
 	if has("Requirement already satisfied: torch") {
 		if m := pipSat.FindStringSubmatch(msg); m != nil {
-			add(PipNoop, "torch", m[2], m[1])
+			add(kind.PipNoop, "torch", m[2], m[1])
 		}
 		return
 	}
 	if has("Found existing installation:") {
 		if m := pipOut.FindStringSubmatch(msg); m != nil {
-			add(PipOut, m[1], m[2], p.lastCmd)
+			add(kind.PipOut, m[1], m[2], p.lastCmd)
 		}
 		return
 	}
 	if has("Successfully installed ") {
 		for _, m := range pipIn.FindAllStringSubmatch(msg, -1) {
-			add(PipIn, m[1], m[2], p.lastCmd)
+			add(kind.PipIn, m[1], m[2], p.lastCmd)
 		}
 		return
 	}
 	if has("Ignoring invalid distribution") {
-		add(PipBroken, "", msg, "")
+		add(kind.PipBroken, "", msg, "")
 		return
 	}
 	if has("/dev/nvidia") {
 		if m := devNode.FindStringSubmatch(msg); m != nil {
-			add(Dev, "", m[1], "")
+			add(kind.Dev, "", m[1], "")
 			return
 		}
 	}
 	if strings.HasPrefix(strings.TrimSpace(msg), "Active: ") && (strings.Contains(p.lastCmd, "fabricmanager") || strings.Contains(p.lastCmd, "fabric-manager")) {
 		if m := fmRe.FindStringSubmatch(msg); m != nil {
-			add(FM, "", m[1], "")
+			add(kind.FM, "", m[1], "")
 		}
 	}
 	if strings.HasPrefix(msg, "LISTEN") {
 		if m := lsn.FindStringSubmatch(msg); m != nil {
-			add(NetOut, "", m[1], "")
+			add(kind.NetOut, "", m[1], "")
 		}
 	}
 	if m := slurmV.FindStringSubmatch(msg); m != nil {
-		add(SlurmVer, "", m[1], "")
+		add(kind.SlurmVer, "", m[1], "")
 	}
 	if has("cpus:") || has("affinity") || has("cpu list") {
 		if m := pidAff.FindStringSubmatch(msg); m != nil {
-			add(Affinity, "", m[1], "")
+			add(kind.Affinity, "", m[1], "")
 		}
 	}
 	if has("host ") || has("host=") || has("hostname") || has("Host") {
 		if m := rankHost.FindStringSubmatch(msg); m != nil {
-			add(RankHost, m[2], m[1], "")
+			add(kind.RankHost, m[2], m[1], "")
 		}
 	}
 	if has("not found") {
 		if m := noProg.FindStringSubmatch(msg); m != nil {
-			add(NoProgram, m[1], msg, "")
+			add(kind.NoProgram, m[1], msg, "")
 		}
 	}
 	if has("GLOBAL_RANK") {
 		if m := lightRank.FindStringSubmatch(msg); m != nil {
-			add(GlobalRank, m[1], m[2], "")
+			add(kind.GlobalRank, m[1], m[2], "")
 		}
 	}
 	if has("nodes") {
 		if m := nnodesRe.FindStringSubmatch(msg); m != nil {
-			add(NNodes, "", m[1], "")
+			add(kind.NNodes, "", m[1], "")
 		}
 	}
 	if has("endpoint") {
 		if m := endpoint.FindStringSubmatch(msg); m != nil {
-			add(Endpoint, "", m[1], "")
+			add(kind.Endpoint, "", m[1], "")
 		}
 	}
 	if has("no output") || has("No output") || has("SIGTERM") {
 		if silentRe.MatchString(msg) && !has("closing signal") && !has("death signal") {
-			add(Silence, "", msg, "")
+			add(kind.Silence, "", msg, "")
 		}
 	}
 	if len(msg) < 300 {
 		if m := whichRe.FindStringSubmatch(msg); m != nil {
-			add(Which, m[2], msg, "")
+			add(kind.Which, m[2], msg, "")
 			return
 		}
 	}
@@ -491,9 +439,9 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 	p.versions(text, msg, add)
 	p.env(text, msg, add)
 	if m := ipBr.FindStringSubmatch(msg); m != nil {
-		add(Iface, m[1], m[3], m[2])
+		add(kind.Iface, m[1], m[3], m[2])
 	} else if m := ipO.FindStringSubmatch(msg); m != nil && has(" inet") {
-		add(Iface, m[2], m[3], "")
+		add(kind.Iface, m[2], m[3], "")
 	}
 }
 
@@ -510,28 +458,28 @@ func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string))
 			v := msg[m[2]:m[3]]
 			pre := msg[:m[0]]
 			if !strings.HasSuffix(pre, "/") && !strings.HasSuffix(pre, "_") && !strings.Contains(msg, "built with") {
-				add(TorchVer, "", v, "")
+				add(kind.TorchVer, "", v, "")
 				if c := cudaSay.FindStringSubmatch(msg[m[1]:]); c != nil {
-					add(TorchCUDA, "", c[1], "")
+					add(kind.TorchCUDA, "", c[1], "")
 				}
 				if strings.Contains(msg, "available False") || strings.Contains(msg, "available=False") {
-					add(CUDAAvail, "", "False", "")
+					add(kind.CUDAAvail, "", "False", "")
 				} else if strings.Contains(msg, "available True") || strings.Contains(msg, "available=True") {
-					add(CUDAAvail, "", "True", "")
+					add(kind.CUDAAvail, "", "True", "")
 				}
 			}
 		}
 	}
 	if p.cmdAge <= 3 && strings.Contains(p.lastCmd, "torch") || p.cmdAge <= 30 && strings.Contains(p.lastCmd, "torch.__version__") || strings.HasPrefix(msg, "('") {
 		if m := replVer.FindStringSubmatch(msg); m != nil && strings.Contains(m[1], ".") {
-			add(TorchVer, "", m[1], "")
+			add(kind.TorchVer, "", m[1], "")
 			if m[2] != "" && strings.Contains(p.lastCmd+msg, "cuda") || m[2] == "None" || strings.HasPrefix(msg, "('") && m[2] != "" {
-				add(TorchCUDA, "", m[2], "")
+				add(kind.TorchCUDA, "", m[2], "")
 			}
 		}
 	}
 	if strings.Contains(msg, "sm_") && (strings.Contains(msg, "supports CUDA capabilities") || strings.Contains(msg, "arch_list") || strings.Contains(msg, "arch list") || strings.HasPrefix(msg, "['sm_")) {
-		add(ArchList, "", strings.Join(archRe.FindAllString(msg, -1), " "), "")
+		add(kind.ArchList, "", strings.Join(archRe.FindAllString(msg, -1), " "), "")
 	} else if strings.Contains(msg, "apabilit") || strings.Contains(msg, "compute_cap") {
 		if m := capRe.FindStringSubmatch(msg); m != nil {
 			major, minor := m[1], m[2]
@@ -539,19 +487,19 @@ func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string))
 				major, minor = major[:len(major)-1], major[len(major)-1:]
 			}
 			if minor != "" && len(major) <= 2 {
-				add(Capability, "", major+"."+minor, "")
+				add(kind.Capability, "", major+"."+minor, "")
 			}
 		}
 	}
 	if m := gpuCSV.FindStringSubmatch(msg); m != nil {
-		add(GPU, "", m[1], "")
-		add(Driver, "", m[2], "")
+		add(kind.GPU, "", m[1], "")
+		add(kind.Driver, "", m[2], "")
 	} else if strings.Contains(strings.ToLower(msg), "driver") {
 		if m := driverIn.FindStringSubmatch(msg); m != nil {
-			add(Driver, "", m[1], "")
+			add(kind.Driver, "", m[1], "")
 		}
 	} else if strings.Contains(p.lastCmd, "driver_version") && p.cmdAge <= 4 && regexp.MustCompile(`^\d{3}\.\d+(\.\d+)?$`).MatchString(msg) {
-		add(Driver, "", msg, "")
+		add(kind.Driver, "", msg, "")
 	}
 }
 
@@ -565,17 +513,17 @@ func (p *Parser) env(text, msg string, add func(kind, name, v, aux string)) {
 			}
 		}
 		if matters(m[1]) {
-			add(Env, m[1], strings.Trim(v, "\"'"), "")
+			add(kind.Env, m[1], strings.Trim(v, "\"'"), "")
 		}
 		for _, k := range envEcho.FindAllStringSubmatch(m[2], -1) {
-			add(Env, k[1], strings.Trim(k[2], "\"',;"), "")
+			add(kind.Env, k[1], strings.Trim(k[2], "\"',;"), "")
 		}
 		return
 	}
 	if strings.Contains(msg, "=") && len(msg) < 600 {
 		for _, k := range envEcho.FindAllStringSubmatch(msg, -1) {
 			if !strings.Contains(msg, "$ ") && !strings.Contains(msg, "'"+k[1]) {
-				add(Env, k[1], strings.Trim(k[2], "\"',;"), "")
+				add(kind.Env, k[1], strings.Trim(k[2], "\"',;"), "")
 			}
 		}
 	}

@@ -1,0 +1,56 @@
+// Package kind names the facts that listings give (fact.Listing): what a
+// collector reads out of a pasted table and what a judge asks for.
+package kind
+
+// Kinds of facts. Name, V and Aux are given for each.
+const (
+	Pkg        = "pkg"        // a package: name, version, build or origin
+	PkgEnv     = "pkg-env"    // environment that a listing describes: V = prefix
+	TorchVer   = "torch"      // version of torch as a program prints it
+	TorchCUDA  = "torch-cuda" // torch.version.cuda; "None": none
+	TorchHIP   = "torch-hip"
+	CUDAAvail  = "cuda-available" // True, False
+	Driver     = "driver"         // NVIDIA driver version; Aux: CUDA version that it supports
+	GPU        = "gpu"            // name: index; V: model
+	Proc       = "gpu-process"    // name: GPU index; V: process; Aux: MiB
+	Mode       = "compute-mode"
+	Env        = "env"      // environment variable
+	NCCLEnv    = "nccl-env" // variable that NCCL says is set, per rank
+	NCCLVer    = "nccl-version"
+	NCCLNet    = "nccl-net"  // Using network X
+	NCCLHCAs   = "nccl-hcas" // NET/IB : Using …
+	NCCLPlugin = "nccl-plugin"
+	Bootstrap  = "bootstrap" // name: interface; V: address
+	Via        = "via"       // P2P/IPC, SHM/…, NET/IB/0/GDRDMA
+	Init       = "nccl-init" // name: rank; V: START or COMPLETE
+	Iface      = "iface"     // name: interface; V: addresses
+	LDD        = "ldd"       // name: soname; V: path
+	Memlock    = "memlock"   // V: kB or unlimited
+	Shm        = "shm"       // V: size as df prints it
+	TRES       = "tres"      // AllocTRES
+	Sacct      = "sacct"     // name: job or step; V: state; Aux: exit code
+	ArchList   = "arch-list"
+	Capability = "capability"     // 8.0
+	Machine    = "machine"        // aarch64, x86_64
+	OS         = "os"             // windows, darwin, tegra
+	Which      = "which"          // name: program; V: path
+	PipOut     = "pip-uninstall"  // torch version that pip removed
+	PipIn      = "pip-install"    // package that pip installed: name, V version
+	PipNoop    = "pip-satisfied"  // name; V version
+	PipBroken  = "pip-invalid"    // Ignoring invalid distribution
+	Hardware   = "hardware"       // AER, IO_PAGE_FAULT …
+	Xid        = "xid"            // V: number; name: bus
+	ACS        = "acs"            // ReqRedir+
+	FM         = "fabric-manager" // state
+	Dev        = "device-node"
+	NetOut     = "listener" // a listening socket of ss/netstat: V port
+	SlurmVer   = "slurm-version"
+	Affinity   = "affinity"
+	RankHost   = "rank-host" // name: rank; V: host
+	Resolve    = "nodelist"
+	NoProgram  = "no-program"    // a command that the shell does not find; name
+	GlobalRank = "global-rank"   // name: rank; V: number of ranks, as Lightning announces them
+	NNodes     = "nnodes"        // how many nodes a launcher expects
+	Endpoint   = "rdzv-endpoint" // host:port
+	Silence    = "silence"       // a wrapper ended the job because it said nothing
+)
