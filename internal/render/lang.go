@@ -28,7 +28,7 @@ type words struct {
 	okTitle, unknownTitle, undecidedTitle                        string
 	evidence, why, fix, decide, also, follows, notes             string
 	notLooked, rulesOf, ruleOf, unreadable, lookedAt, more, rank string
-	more2, safe, askAdmin, node, none, verboseHint, ranClean     string
+	node, verboseHint, ranClean                                  string
 	colon, comma                                                 string
 }
 

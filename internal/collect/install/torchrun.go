@@ -18,9 +18,9 @@ func (c *collector) torchrun() (interp, bool) {
 	}
 	text, err := c.head(file)
 	if root, ok := pyenvShim(file, text); err == nil && ok {
-		next, err := c.pyenv(root, "torchrun")
-		if err != nil { // the shim is left over from a version that is not selected
-			c.py.Torchrun = fact.Fail[fact.Torchrun](err.Error(), fact.File(file))
+		next, shimErr := c.pyenv(root, "torchrun")
+		if shimErr != nil { // the shim is left over from a version that is not selected
+			c.py.Torchrun = fact.Fail[fact.Torchrun](shimErr.Error(), fact.File(file))
 			return interp{}, false
 		}
 		file = next

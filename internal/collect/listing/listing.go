@@ -20,16 +20,12 @@ const MaxFacts = 20000
 type Parser struct {
 	path    string
 	header  string // kind of the table that is being read: pip, conda, sacct, smi, gpuq
-	cols    []int
-	names   []string
 	prefix  string // environment of the listing
 	node    string // of dshbak headers
 	smi     int    // lines since an nvidia-smi banner
 	smiGPU  string
 	lastCmd string
 	cmdAge  int
-	lineNo  int
-	dmesg   bool
 }
 
 // NewParser starts a file.

@@ -61,13 +61,11 @@ type builder struct {
 }
 
 type sec struct {
-	name          string
-	typ, flags    uint32
-	off, size     int
-	link, info    uint32
-	align, ent    int
-	notAllocated  bool
-	index, nameAt uint32
+	name       string
+	typ, flags uint32
+	off, size  int
+	link, info uint32
+	align, ent int
 }
 
 func (b *builder) str(s string) uint32 {
