@@ -135,7 +135,7 @@ func (r *reader) keepText(kind string, b []byte) {
 		if len(l) > 4096 {
 			l = l[:4096]
 		}
-		t.Lines = append(t.Lines, l)
+		t.Lines = append(t.Lines, r.mask(l))
 	}
 	r.out.Texts = append(r.out.Texts, t)
 }

@@ -152,6 +152,7 @@ type reader struct {
 	buf            []byte
 	in             *bufio.Reader // shared by the files
 	stamped        bool
+	text           string // the cleaned line with its prefixes
 }
 
 type evKey struct {
@@ -359,6 +360,7 @@ func (r *reader) place(h head, no int) fact.Place {
 // match finds signatures on a line, and on the seam to the line before when
 // that looks wrapped.
 func (r *reader) match(h head, msg, text string, pl fact.Place, exc int) {
+	r.text = text
 	r.hits = r.find.fits(msg, r.hits)
 	own := append([]int(nil), r.hits...)
 	for _, lit := range own {
@@ -402,7 +404,11 @@ func (r *reader) hit(lit int, msg string, pl fact.Place, exc int) {
 		if len(s.Regex) > 0 {
 			ok := false
 			for _, re := range s.Regex {
-				if m := re.FindStringSubmatch(msg); m != nil {
+				m := re.FindStringSubmatch(msg)
+				if m == nil && r.text != msg {
+					m = re.FindStringSubmatch(r.text) // some look at what stands before the message
+				}
+				if m != nil {
 					ok = true
 					for i, n := range re.SubexpNames() {
 						if n != "" && m[i] != "" {

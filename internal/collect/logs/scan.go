@@ -57,6 +57,9 @@ func (r *reader) scanFile(ctx context.Context, in io.Reader, limit int64) error 
 	}
 	r.labeled = labels(string(sample[:min(len(sample), headSize)]))
 	f.Labeled = r.labeled
+	if r.fileNode != "" && !bytes.Contains(sample, []byte(r.fileNode)) {
+		r.fileNode, f.Node = "", "" // the name of the file only looks like a host
+	}
 	if kind := textKind(f.Path, sample); kind != fact.KindLog && len(sample) < wholeSize {
 		f.Kind = kind
 		r.keepText(kind, sample)

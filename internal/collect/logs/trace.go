@@ -92,7 +92,7 @@ func (r *reader) readTrace(h head, msg string, pl fact.Place) int {
 	}
 	if strings.HasPrefix(msg, "  ") || strings.HasPrefix(msg, "❱") || msg == "" || msg[0] == '^' || msg[0] == '~' {
 		if t.code && len(t.frames) > 0 && strings.TrimSpace(msg) != "" {
-			t.frames[len(t.frames)-1].Code = clip(strings.TrimSpace(msg), 200)
+			t.frames[len(t.frames)-1].Code = clip(r.mask(strings.TrimSpace(msg)), 200)
 			t.code = false
 		}
 		if strings.HasPrefix(msg, "  ") || msg == "" {
