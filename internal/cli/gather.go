@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/ncclinic/ncclinic/internal/collect/env"
@@ -54,7 +55,7 @@ func collect(ctx context.Context, m *source.Machine, g gatherFlags) *fact.Bundle
 	envfacts.Collect(m, out)
 	parts := []part{
 		{"python and torch", func(ctx context.Context, m *source.Machine, b *fact.Bundle) error {
-			return install.Collect(ctx, m, install.Options{Python: g.python}, b)
+			return install.Collect(ctx, m, install.Options{Python: g.python, Cwd: workingDir()}, b)
 		}, func(dst, src *fact.Bundle) {
 			dst.Python, dst.Torch, dst.Dists, dst.Loads, dst.Extensions = src.Python, src.Torch, src.Dists, src.Loads, src.Extensions
 			dst.Node.LibCUDA = src.Node.LibCUDA
@@ -116,6 +117,17 @@ func collect(ctx context.Context, m *source.Machine, g gatherFlags) *fact.Bundle
 		askLive(ctx, m, g, out)
 	}
 	return out
+}
+
+// workingDir returns the working directory, "" when it is gone. PWD alone is no
+// proof: env -i, --chdir and many launchers leave it unset or old, and relative
+// entries of PATH and PYTHONPATH are meant from here.
+func workingDir() string {
+	dir, err := os.Getwd() // takes PWD when that is the same folder
+	if err != nil {
+		return ""
+	}
+	return dir
 }
 
 func askLive(ctx context.Context, m *source.Machine, g gatherFlags, b *fact.Bundle) {

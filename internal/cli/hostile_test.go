@@ -103,3 +103,28 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkingDirectory: PWD of a launcher that changed the folder is old.
+func TestWorkingDirectory(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("PWD", "/nowhere")
+	t.Setenv("PYTHONPATH", "lib")
+	if err := os.MkdirAll(dir+"/lib/torch", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/lib/torch/__init__.py", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	python := dir + "/bin/python3.11"
+	if err := os.MkdirAll(dir+"/bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(python, []byte("\x7fELF"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if code, errs := try(&out, "facts", "--python", "bin/python3.11"); code != exitOK || !strings.Contains(out.String(), dir+"/lib/torch") {
+		t.Errorf("status %d, %s: the torch in the folder of PYTHONPATH is not among the facts", code, errs)
+	}
+}
