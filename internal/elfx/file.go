@@ -139,6 +139,20 @@ func OpenFS(fsys fs.FS, name string, m *Meter) (*File, io.Closer, error) {
 	return f, h, nil
 }
 
+// End returns the offset behind the last byte that the loader maps. A file that
+// is shorter was cut: it may open, and the process dies where it touches what is
+// not there.
+func (f *File) End() int64 {
+	const load = 1 // PT_LOAD
+	var end int64
+	for _, p := range f.progs {
+		if p.typ == load && p.off >= 0 && p.filesz < 1<<62 {
+			end = max(end, p.off+int64(p.filesz))
+		}
+	}
+	return end
+}
+
 // seekReaderAt reads at an offset of a file that can only seek. It is used by one goroutine.
 type seekReaderAt struct{ s io.ReadSeeker }
 

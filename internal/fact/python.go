@@ -123,6 +123,7 @@ const (
 	DamageTwoDists        = "two-dist-infos"   // two metadata folders of torch in one site-packages
 	DamageMissingFile     = "missing-file"     // a file that RECORD lists, or that makes the package, is not there
 	DamageVersionMismatch = "version-mismatch" // version.py and the metadata name different releases or builds
+	DamageTruncatedFile   = "truncated-file"   // a library ends before the parts that its own header promises
 	DamageChangedFile     = "changed-file"     // a library has another size than RECORD says: overwritten, or stripped
 	DamageTwoInstallers   = "two-installers"   // both conda and pip say that they installed it
 )

@@ -2,6 +2,7 @@ package install
 
 import (
 	"path"
+	"slices"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
@@ -13,7 +14,7 @@ var _ = Checks.Add("torch-damaged", func(b *fact.Bundle, r *diag.Reporter) {
 		return
 	}
 	// Worst first: what is named decides how sure and how bad it is.
-	rank := []string{fact.DamageMissingFile, fact.DamageVersionMismatch, fact.DamageTwoInstallers, fact.DamageTwoDists, fact.DamageChangedFile, fact.DamageLeftover}
+	rank := []string{fact.DamageMissingFile, fact.DamageTruncatedFile, fact.DamageVersionMismatch, fact.DamageTwoInstallers, fact.DamageTwoDists, fact.DamageChangedFile, fact.DamageLeftover}
 	worst := len(rank)
 	var ev []fact.Evidence
 	var what []string
@@ -25,7 +26,7 @@ var _ = Checks.Add("torch-damaged", func(b *fact.Bundle, r *diag.Reporter) {
 			if i < worst {
 				worst, what = i, nil
 			}
-			if i == worst {
+			if i == worst && !slices.Contains(what, d.What) {
 				what = append(what, d.What)
 			}
 		}
@@ -40,7 +41,7 @@ var _ = Checks.Add("torch-damaged", func(b *fact.Bundle, r *diag.Reporter) {
 	a["variant"], a["what"] = rank[worst], first(what, 3)
 	c, sev := diag.Likely, diag.Warning
 	switch rank[worst] {
-	case fact.DamageMissingFile:
+	case fact.DamageMissingFile, fact.DamageTruncatedFile:
 		c, sev = diag.Proven, diag.Error
 	case fact.DamageVersionMismatch:
 		c, sev = diag.Proven, diag.Error

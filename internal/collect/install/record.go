@@ -2,12 +2,16 @@ package install
 
 import (
 	"bufio"
+	"errors"
 	"io"
+	"io/fs"
 	"path"
 	"strconv"
 	"strings"
 
+	"github.com/ncclinic/ncclinic/internal/elfx"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/source"
 )
 
 // maxRecord bounds what is read of torch's RECORD, which has about 1.5 MB.
@@ -99,8 +103,27 @@ func (c *collector) checkRecord(t *fact.Torch, d fact.Dist) {
 		case n.err != nil:
 			c.b.AddProblem(p, short(n.err).Error())
 		case e.size >= 0 && n.info.Mode().IsRegular() && n.info.Size() != e.size:
+			kind := fact.DamageChangedFile
+			if n.info.Size() < e.size && c.isCut(n) {
+				kind = fact.DamageTruncatedFile
+			}
 			at.Excerpt += ": " + strconv.FormatInt(e.size, 10) + " bytes in RECORD, " + strconv.FormatInt(n.info.Size(), 10) + " on disk"
-			t.Damage = append(t.Damage, fact.Damage{Kind: fact.DamageChangedFile, What: p, At: at})
+			t.Damage = append(t.Damage, fact.Damage{Kind: kind, What: p, At: at})
 		}
 	}
+}
+
+// isCut reports whether a library ends before what its header promises to the
+// loader. One that is merely smaller than RECORD says may have been stripped.
+func (c *collector) isCut(n node) bool {
+	if !strings.Contains(path.Base(n.real), ".so") {
+		return false
+	}
+	f, h, err := elfx.OpenFS(c.m.FS, source.Rel(n.real), nil)
+	if err != nil {
+		var io *fs.PathError
+		return !errors.As(err, &io) // of a file that cannot be read nothing is known
+	}
+	defer h.Close()
+	return f.End() > n.info.Size()
 }
