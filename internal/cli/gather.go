@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -46,6 +47,8 @@ type part struct {
 	name  string
 	run   func(context.Context, *source.Machine, *fact.Bundle) error
 	merge func(dst, src *fact.Bundle)
+	// late marks what nobody saw as failed: silence must not read as "all is well".
+	late func(dst *fact.Bundle, why string)
 }
 
 func collect(ctx context.Context, m *source.Machine, g gatherFlags) *fact.Bundle {
@@ -59,6 +62,8 @@ func collect(ctx context.Context, m *source.Machine, g gatherFlags) *fact.Bundle
 		}, func(dst, src *fact.Bundle) {
 			dst.Python, dst.Torch, dst.Dists, dst.Loads, dst.Extensions = src.Python, src.Torch, src.Dists, src.Loads, src.Extensions
 			dst.Node.LibCUDA = src.Node.LibCUDA
+		}, func(dst *fact.Bundle, why string) {
+			dst.Python.Exe = fact.Fail[string](why, fact.Evidence{})
 		}},
 		{"node", node.Collect, func(dst, src *fact.Bundle) {
 			lib := dst.Node.LibCUDA
@@ -66,8 +71,10 @@ func collect(ctx context.Context, m *source.Machine, g gatherFlags) *fact.Bundle
 			if !dst.Node.LibCUDA.Looked() {
 				dst.Node.LibCUDA = lib
 			}
+		}, func(dst *fact.Bundle, why string) {
+			dst.Node.Driver = fact.Fail[fact.Driver](why, fact.Evidence{})
 		}},
-		{"slurm", slurm.Context, func(dst, src *fact.Bundle) { dst.Slurm = src.Slurm }},
+		{"slurm", slurm.Context, func(dst, src *fact.Bundle) { dst.Slurm = src.Slurm }, func(*fact.Bundle, string) {}},
 	}
 	type done struct {
 		i   int
@@ -104,12 +111,17 @@ func collect(ctx context.Context, m *source.Machine, g gatherFlags) *fact.Bundle
 	for i, p := range parts { // in a fixed order, so that two runs agree
 		d := got[i]
 		if d == nil {
-			out.AddProblem(p.name, fmt.Sprintf("did not finish within %s (is a file system hung?)", g.timeout))
+			late := fmt.Sprintf("did not finish within %s (is a file system hung?)", g.timeout)
+			out.AddProblem(p.name, late)
+			p.late(out, late)
 			continue
 		}
 		p.merge(out, d.b)
 		out.Problems = append(out.Problems, d.b.Problems...)
-		if d.err != nil {
+		switch {
+		case errors.Is(d.err, context.DeadlineExceeded):
+			out.AddProblem(p.name, fmt.Sprintf("stopped at the time limit of %s; not everything was looked at", g.timeout))
+		case d.err != nil:
 			out.AddProblem(p.name, d.err.Error())
 		}
 	}

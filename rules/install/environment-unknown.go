@@ -1,0 +1,34 @@
+package install
+
+import (
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+// What nobody could look at must not come out as "nothing is wrong".
+var _ = Checks.Add("environment-unknown", func(b *fact.Bundle, r *diag.Reporter) {
+	const live = "ncclinic check --live"
+	if imports(b) {
+		return
+	}
+	py := &b.Python
+	w := b.Winner()
+	a := args(b)
+	switch {
+	case py.Exe.IsAbsent() && len(py.Path) == 0:
+		a["variant"] = "none"
+		r.Hit("environment-unknown", diag.Proven, a, py.Exe.At).Need("ncclinic check --python /path/to/python")
+	case py.Exe.State == fact.Failed:
+		a["variant"], a["reason"] = "failed", py.Exe.Why
+		r.Hit("environment-unknown", diag.Proven, a, py.Exe.At).Need("ncclinic check --python /path/to/python")
+	case w == nil && py.Exe.IsKnown() && py.Version.State == fact.Failed:
+		a["variant"], a["reason"] = "path", py.Version.Why
+		r.Hit("environment-unknown", diag.Proven, a, py.Exe.At).Need(live)
+	case w != nil && w.Form == "" && w.NCCL.State == fact.Failed && w.Accel() != fact.AccelCPU:
+		a["variant"], a["reason"] = "nccl", w.NCCL.Why
+		r.Hit("environment-unknown", diag.Proven, a, w.NCCL.At).Need(live)
+	case b.Node.Driver.State == fact.Failed && !b.Node.GPUs.IsKnown() && !b.Host.Board.IsKnown():
+		a["variant"], a["reason"] = "node", b.Node.Driver.Why
+		r.Hit("environment-unknown", diag.Proven, a, b.Node.Driver.At).Need("nvidia-smi")
+	}
+})
