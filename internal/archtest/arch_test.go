@@ -43,7 +43,7 @@ var mayImport = map[string][]string{
 	"internal/archtest":  {},
 	"lab":                {"lab", "internal/testenv"},
 	"e2e":                {"lab", "internal"},
-	"bench":              {"internal", "lab", "bench"},
+	"bench":              {"rules", "internal", "lab", "bench"},
 }
 
 // modules are the third-party modules that the program may link, each with the

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sort"
 	"strconv"
 	"strings"
@@ -74,6 +75,7 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 	if err != nil {
 		return err
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(30)) // logs of any size in little memory
 	l, err := logs.Collect(cmd.Context(), ins, o)
 	if err != nil {
 		for _, p := range l.Problems {

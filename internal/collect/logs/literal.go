@@ -1,6 +1,9 @@
 package logs
 
-import "sort"
+import (
+	"encoding/binary"
+	"sort"
+)
 
 // finder finds many literals in a buffer. It is Wu and Manber's algorithm over
 // hashes of four bytes: each literal is represented by its rarest window of
@@ -8,9 +11,9 @@ import "sort"
 // A hit of a window is only a candidate: the literal is compared in full.
 type finder struct {
 	lits  []string
-	shift []uint8 // by hash: how far the window may move; 0: candidates
-	head  []int32 // by hash: first candidate +1
-	next  []int32 // per window: next candidate +1 with the same hash
+	shift *[1 << hashBits]uint8 // by hash: how far the window may move; 0: candidates
+	head  []int32               // by hash: first candidate +1
+	next  []int32               // per window: next candidate +1 with the same hash
 	win   []window
 	short []int // literals shorter than winLen: looked for line by line only
 }
@@ -33,7 +36,7 @@ func hash4(a, b, c, d byte) uint32 {
 
 // newFinder builds the tables. Building is linear in the total length.
 func newFinder(lits []string) *finder {
-	f := &finder{lits: lits, shift: make([]uint8, 1<<hashBits), head: make([]int32, 1<<hashBits)}
+	f := &finder{lits: lits, shift: new([1 << hashBits]uint8), head: make([]int32, 1<<hashBits)}
 	const max = winLen - gram + 1
 	for i := range f.shift {
 		f.shift[i] = max
@@ -105,11 +108,8 @@ var pairCost = map[string]int{": ": 5, "in": 2, "er": 2, "ti": 2, "on": 2, "re":
 func (f *finder) each(b []byte, fn func(lit, pos int) bool) {
 	n := len(b)
 	shift := f.shift
-	if len(shift) != 1<<hashBits {
-		return
-	}
 	for i := winLen; i <= n; {
-		h := hash4(b[i-4], b[i-3], b[i-2], b[i-1])
+		h := binary.LittleEndian.Uint32(b[i-4:i]) * 2654435761 >> (32 - hashBits)
 		if d := shift[h]; d != 0 {
 			i += int(d)
 			continue

@@ -122,8 +122,8 @@ func (u *utf16Reader) fill() {
 	}
 }
 
-// binary reports whether a sample is no text: NULs or control bytes.
-func binary(b []byte) bool {
+// notText reports whether a sample is no text: NULs or control bytes.
+func notText(b []byte) bool {
 	if len(b) == 0 {
 		return false
 	}

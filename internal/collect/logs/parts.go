@@ -17,6 +17,7 @@ var (
 	tableCode = regexp.MustCompile(`^(-?\d+) \(pid: (\d+)\)`)
 	srunTask  = regexp.MustCompile(`^srun: error: (\S+): tasks? ([\d,\-]+): (.*)$`)
 	shellKill = regexp.MustCompile(`line \d+:\s+(\d+) (Killed|Segmentation fault|Aborted|Bus error|Terminated)`)
+	zshCrash  = regexp.MustCompile(`^(?:zsh: |\[\d+\] +(?:[+-] +)?)(\d*) ?segmentation fault`)
 	dsExit    = regexp.MustCompile(`exits with return code = (-?\d+)`)
 	exitCode  = regexp.MustCompile(`(?i)\b(?:exit(?:ed)?(?: with)?(?: code| status)?|rc|returned(?: non-zero exit status)?)[ =:]+(-?\d+)\b`)
 )
@@ -62,7 +63,7 @@ func pgOf(msg string) string {
 	return ""
 }
 
-const maxWorks = 1 << 16
+const maxWorks = 1 << 14
 
 func (r *reader) addWork(w fact.Work) {
 	k := workKey{w.Rank, w.Seq, w.Op, w.File}
@@ -123,6 +124,10 @@ func (r *reader) readExit(msg string, pl fact.Place) {
 		if m := dsExit.FindStringSubmatch(msg); m != nil && m[1] != "0" {
 			add(fact.Exit{Place: pl, By: "deepspeed", Code: atoi(m[1])})
 		}
+	case strings.Contains(msg, "segmentation fault") && zshCrash.MatchString(msg):
+		e := fact.Exit{Place: pl, By: "shell", Words: "segmentation fault", Code: -11}
+		e.PID = atoi(zshCrash.FindStringSubmatch(msg)[1])
+		add(e)
 	case strings.Contains(msg, " Killed") || strings.Contains(msg, "Segmentation fault") || strings.Contains(msg, "Bus error"):
 		if m := shellKill.FindStringSubmatch(msg); m != nil {
 			e := fact.Exit{Place: pl, By: "shell", Words: m[2], Code: map[string]int{"Killed": -9, "Segmentation fault": -11, "Aborted": -6, "Bus error": -7, "Terminated": -15}[m[2]]}

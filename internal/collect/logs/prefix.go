@@ -402,7 +402,6 @@ func atoi64(s string) int64 { v, _ := strconv.ParseInt(s, 10, 64); return v }
 var (
 	fileRank = regexp.MustCompile(`(?i)(?:^|[._\-/])rank[._\-]?(\d+)(?:[._\-/]|$)`)
 	fileNode = regexp.MustCompile(`(?i)(?:^|/)([a-z]+[a-z0-9-]*\d[a-z0-9-]*)\.(?:log|out|err|txt|stderr|stdout)(?:\.(?:gz|xz|zst))?$`)
-	dirLocal = regexp.MustCompile(`(?:^|/)(?:attempt_\d+/)(\d+)/(?:stdout|stderr)\.log`)
 )
 
 // fromName reads rank and node out of a file's name: rank6.err, slurm-1187.rank9.err, gpu07.log.

@@ -130,12 +130,10 @@ type reader struct {
 	evCount        map[int]int
 	dropped        int
 	quotedBlock    bool
-	quoteEnd       string
 	prev           string // message of the previous line, for text that was wrapped
 	prevPlace      fact.Place
 	prevHits       []int
 	pidRank        map[string]int
-	progTotal      int
 	prog           map[int]int // progress lines by rank of this file
 	progAll        int
 	streams        map[streamKey]int
@@ -144,7 +142,6 @@ type reader struct {
 	list           *listing.Parser
 	lineBase       int
 	lastHitLine    int
-	lastSuccess    int
 	inReport       bool
 	prevLineNo     int
 	failing        bool // something was met in this file: new shapes of lines are not progress

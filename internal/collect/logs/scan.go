@@ -51,7 +51,7 @@ func (r *reader) scanFile(ctx context.Context, in io.Reader, limit int64) error 
 		f.Cut = true
 	}
 	sample = bytes.TrimPrefix(sample, []byte{0xef, 0xbb, 0xbf})
-	if binary(sample[:min(len(sample), 8<<10)]) {
+	if notText(sample[:min(len(sample), 8<<10)]) {
 		f.Kind = fact.KindBinary
 		return errBinary
 	}
@@ -286,7 +286,6 @@ type windowReader struct {
 	run    int   // lines of an open window that reach into the next block
 	budget int   // windows left
 	cheap  int
-	prev   []byte // end of the block before, for lines before a hit
 }
 
 func (w *windowReader) block(b *block, last bool) {
