@@ -11,7 +11,6 @@ import (
 
 var (
 	activateRe = regexp.MustCompile(`(?:^|[;&|]\s*)(?:source|\.)\s+\S*activate\b|(?:^|[;&|]\s*)(?:conda|mamba|micromamba|pyenv|source)\s+activate\b|/bin/activate\b`)
-	moduleRe   = regexp.MustCompile(`(?:^|[;&|]\s*)(?:module\s+(?:load|add|swap)|ml\s+)`)
 	venvPath   = regexp.MustCompile(`(?:source|\.)\s+(\S+)/bin/activate`)
 	noModule   = regexp.MustCompile(`No module named ['"]?([\w.]+)['"]?`)
 	notFound   = regexp.MustCompile(`\b(torchrun|accelerate|deepspeed|python3?): (?:command )?not found`)

@@ -122,8 +122,7 @@ func (v *view) decideUnknownInit() {
 }
 
 var (
-	hwXid  = map[string]bool{"48": true, "61": true, "62": true, "63": true, "64": true, "74": true, "79": true, "92": true, "94": true, "95": true, "119": true, "120": true, "121": true, "140": true, "143": true}
-	appXid = map[string]bool{"13": true, "31": true, "43": true, "45": true}
+	hwXid = map[string]bool{"48": true, "61": true, "62": true, "63": true, "64": true, "74": true, "79": true, "92": true, "94": true, "95": true, "119": true, "120": true, "121": true, "140": true, "143": true}
 )
 
 func (v *view) xids(hard bool) []fact.Said {
@@ -263,8 +262,6 @@ func (v *view) missingWorkRank() (int, bool) {
 	}
 	return missing, missing >= 0
 }
-
-var worldRe = regexp.MustCompile(`(?i)world[ _-]?size['"]?\s*[:=]?\s*(\d+)|\bMEMBER: \d+/(\d+)|Starting with (\d+) processes|distributed process(?:es)? registered.*?(\d+)`)
 
 // worldSize as far as the input tells; 0: not told.
 func (v *view) worldSize() int {

@@ -213,12 +213,11 @@ func (v *view) rdma() {
 	}
 	if len(mem) > 0 {
 		c := v.add(cand{id: "net-rdma-memlock", cert: diag.Likely}, cap4(mem)...)
-		for _, s := range v.facts(kind.Memlock) {
-			v.said(c, s)
-			if s.V != "unlimited" {
+		if ms := v.facts(kind.Memlock); len(ms) > 0 {
+			v.said(c, ms[0])
+			if ms[0].V != "unlimited" {
 				c.cert = diag.Proven
 			}
-			break
 		}
 		if c.cert != diag.Proven {
 			c.needs = append(c.needs, "srun bash -c 'ulimit -l'")

@@ -70,7 +70,6 @@ func (v *view) disk() {
 
 var (
 	jobEnd = regexp.MustCompile(`CANCELLED AT (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)`)
-	sigSub = regexp.MustCompile(`(\S+)@(\d+)`)
 )
 
 // ended judges jobs that Slurm or a person ended.

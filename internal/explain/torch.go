@@ -675,6 +675,7 @@ func userFrame(x *fact.Exception) fact.Frame {
 
 // extFrame returns the extension package in whose code the exception was raised, "" for torch itself.
 func extFrame(x *fact.Exception) string {
+frames:
 	for i := len(x.Frames) - 1; i >= 0; i-- {
 		f := x.Frames[i].File
 		for _, sep := range []string{"/site-packages/", "/dist-packages/"} {
@@ -688,7 +689,7 @@ func extFrame(x *fact.Exception) string {
 					if i == len(x.Frames)-1 && !strings.Contains(f, "/autograd/") && !strings.Contains(f, "_tensor.py") && !strings.Contains(f, "/_ops.py") && !strings.Contains(f, "/nn/modules/module.py") && !strings.Contains(f, "/utils/_contextlib.py") {
 						return ""
 					}
-					continue
+					continue frames // torch calls back into the extension: the caller stands above
 				}
 				return p
 			}

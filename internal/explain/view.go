@@ -39,7 +39,6 @@ type view struct {
 	allSig  map[string][]*fact.Event // with those that were survived
 	used    map[string]bool          // signatures that a decider has judged
 	cands   []cand
-	notes   []diag.Finding // context
 	exc     []*fact.Exception
 	dead    bool
 	needs   []string // of an unknown verdict
@@ -317,8 +316,6 @@ func (v *view) env(name string) (string, fact.Said, bool) {
 	}
 	return "", fact.Said{}, false
 }
-
-var successAfter = 40 // lines of a file's end in which a success may stand
 
 // deathSigns reports whether anything says that the job died.
 func (v *view) deathSigns() bool {
