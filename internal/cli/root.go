@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -189,11 +190,26 @@ func readableFile(name string) (*os.File, error) {
 		return nil, usageError{err}
 	}
 	if !st.Mode().IsRegular() {
-		return nil, usagef("%s: not a regular file (%s)", name, st.Mode().Type())
+		return nil, usagef("%s: not a regular file but a %s", name, kindOf(st.Mode()))
 	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	return f, nil
+}
+
+// kindOf names what is in the place of a regular file.
+func kindOf(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case m&fs.ModeSocket != 0:
+		return "socket"
+	case m&fs.ModeDevice != 0:
+		return "device"
+	}
+	return "special file"
 }

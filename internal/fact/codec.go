@@ -48,7 +48,11 @@ func ReadBundle(r io.Reader) (*Bundle, error) {
 	d.DisallowUnknownFields()
 	var b Bundle
 	if err := d.Decode(&b); err != nil {
-		return nil, fmt.Errorf("%s: %w", BundleSchema, err)
+		var typ *json.UnmarshalTypeError
+		if errors.As(err, &typ) {
+			return nil, fmt.Errorf("%s: field %s: a %s in place of a value of type %s", BundleSchema, typ.Field, typ.Value, typ.Type)
+		}
+		return nil, fmt.Errorf("%s: %s", BundleSchema, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return &b, b.check()
 }

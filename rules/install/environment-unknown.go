@@ -15,6 +15,9 @@ var _ = Checks.Add("environment-unknown", func(b *fact.Bundle, r *diag.Reporter)
 	w := b.Winner()
 	a := args(b)
 	switch {
+	case !py.Exe.Looked() && len(py.Path) == 0 && w == nil && !b.Node.Driver.Looked() && !b.Slurm.Job.Looked() && len(b.Env) == 0:
+		a["variant"] = "empty"
+		r.Hit("environment-unknown", diag.Proven, a).Need("ncclinic facts -o facts.json")
 	case py.Exe.IsAbsent() && len(py.Path) == 0:
 		a["variant"] = "none"
 		r.Hit("environment-unknown", diag.Proven, a, py.Exe.At).Need("ncclinic check --python /path/to/python")
