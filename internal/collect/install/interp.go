@@ -180,6 +180,10 @@ func (c *collector) asked(arg string) interp {
 	case n.info.IsDir():
 		it := c.inPrefix(p, at)
 		it.by = by
+		if it.err != nil {
+			// Named as it was typed: that is what the reader looks for.
+			it.err = fmt.Errorf("%s: not an environment: %w", arg, it.err)
+		}
 		return it
 	case !n.info.Mode().IsRegular():
 		return interp{by: by, at: at, err: fmt.Errorf("%s: not a program", p)}
