@@ -18,7 +18,7 @@ import (
 	"github.com/ncclinic/ncclinic/rules/node"
 )
 
-//go:embed cause install node
+//go:embed cause install node lint
 var embedded embed.FS
 
 // Embedded is the knowledge base inside the binary.
@@ -28,7 +28,7 @@ func Embedded() fs.FS { return embedded }
 var Environment = []string{"cause", "install", "node"}
 
 // All families, in the order in which pages and lists show them.
-var All = []string{"cause", "install", "node"}
+var All = []string{"cause", "install", "node", "lint"}
 
 // Languages that every rule has.
 var Languages = []string{"en", "zh"}
@@ -57,6 +57,9 @@ type Header struct {
 	Explains []string       `yaml:"explains" json:"explains,omitempty"`
 	Args     []string       `yaml:"args" json:"args,omitempty"`
 	Fixes    []diag.FixTmpl `yaml:"fixes" json:"fixes,omitempty"`
+	Cause    string         `yaml:"cause" json:"cause,omitempty"`   // lint: the cause that it leads to
+	OptIn    bool           `yaml:"opt_in" json:"opt_in,omitempty"` // lint: runs only when asked for
+	Slurm    string         `yaml:"slurm" json:"slurm,omitempty"`   // lint: releases in which it holds, ">=22.05,<23.11"
 	Refs     []Ref          `yaml:"refs" json:"refs,omitempty"`
 }
 
@@ -130,7 +133,8 @@ func (f *File) archive() *txtar.Archive {
 func (f *File) rule(family string) *diag.Rule {
 	h := f.Header
 	r := &diag.Rule{ID: h.ID, Family: family, Since: h.Since, Role: diag.Role(h.Role), Severity: diag.Severity(h.Severity),
-		Actor: h.Actor, Stage: h.Stage, Needs: h.Needs, Proves: h.Proves, Explains: h.Explains, Args: h.Args, Fixes: h.Fixes}
+		Actor: h.Actor, Stage: h.Stage, Needs: h.Needs, Proves: h.Proves, Explains: h.Explains, Args: h.Args, Fixes: h.Fixes,
+		Cause: h.Cause, OptIn: h.OptIn, Slurm: h.Slurm}
 	r.Check = checks[family][h.ID]
 	return r
 }

@@ -18,6 +18,9 @@ func expandFixes(ts []FixTmpl, a Args) []Fix {
 	return out
 }
 
+// Fixes returns the fixes of a rule whose conditions the arguments meet.
+func Fixes(r *Rule, a Args) []Fix { return expandFixes(r.Fixes, a) }
+
 func holds(when string, a Args) bool {
 	if when == "" {
 		return true

@@ -23,6 +23,9 @@ type Rule struct {
 	Explains []string // ids that this one makes a consequence
 	Fixes    []FixTmpl
 	Args     []string // placeholders that its texts may use
+	Cause    string   // of a lint rule: the cause that it leads to
+	OptIn    bool     // of a lint rule: it runs only when asked for
+	Slurm    string   // of a lint rule: releases in which it holds, ">=22.05,<23.11"
 	Check    Check    // nil for rules that are data alone
 }
 

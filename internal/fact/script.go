@@ -519,3 +519,30 @@ func (s *Script) Option(name string, seq int) bool {
 	}
 	return on
 }
+
+// Bounds returns the numbers that a value can be: digits, and holes that have
+// bounds or a fixed width.
+func (s *Script) Bounds(v string) (lo, hi int64, ok bool) {
+	if hs := s.HolesOf(v); len(hs) == 1 && len([]rune(v)) == 1 && hs[0].Range {
+		return hs[0].Lo, hs[0].Hi, true
+	}
+	const big = int64(1) << 40
+	for _, r := range v {
+		switch i := int(r) - HoleBase; {
+		case r >= '0' && r <= '9':
+			lo, hi = lo*10+int64(r-'0'), hi*10+int64(r-'0')
+		case i >= 0 && i < len(s.Holes) && s.Holes[i].Width > 0:
+			m := int64(1)
+			for range s.Holes[i].Width {
+				m *= 10
+			}
+			lo, hi = lo*m, hi*m+m-1
+		default:
+			return 0, 0, false
+		}
+		if hi > big {
+			return 0, 0, false
+		}
+	}
+	return lo, hi, v != ""
+}

@@ -792,34 +792,8 @@ func (w *walker) numOf(v string) itv {
 
 // bound is the range of a value that is made of digits and holes of fixed width.
 func (p *parser) bound(v string) itv {
-	lo, hi, ok := Bounds(p.s, v)
+	lo, hi, ok := p.s.Bounds(v)
 	return itv{lo, hi, ok}
-}
-
-// Bounds returns the numbers that a value can be.
-func Bounds(s *fact.Script, v string) (lo, hi int64, ok bool) {
-	if onlyHole(v) {
-		h := s.HolesOf(v)
-		if len(h) == 1 && h[0].Range {
-			return h[0].Lo, h[0].Hi, true
-		}
-		return 0, 0, false
-	}
-	for _, r := range v {
-		switch i := int(r) - fact.HoleBase; {
-		case r >= '0' && r <= '9':
-			lo, hi = lo*10+int64(r-'0'), hi*10+int64(r-'0')
-		case i >= 0 && i < len(s.Holes) && s.Holes[i].Width > 0:
-			m := pow10(s.Holes[i].Width)
-			lo, hi = lo*m, hi*m+m-1
-		default:
-			return 0, 0, false
-		}
-		if hi > big {
-			return 0, 0, false
-		}
-	}
-	return lo, hi, v != ""
 }
 
 // cmdSubst is $(…): its commands run, and a few are understood.

@@ -415,6 +415,9 @@ func placeholder(v string) string {
 	if t := pair('<', '>'); t != "" {
 		return t
 	}
+	if strings.HasPrefix(v, "<") && len(v) > 1 { // <your account>: cut at the blank
+		return v
+	}
 	if t := pair('{', '}'); t != "" && !strings.Contains(v, "$") {
 		return t
 	}

@@ -1,0 +1,28 @@
+package lint
+
+import (
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+var _ = Checks.Add("cpus-per-task-missing", func(c *Ctx) {
+	s, r := c.S, &c.S.Request
+	if !c.submitted() || r.EffectiveTPN != 1 || r.CPUsPerTask > 0 || r.CPUsPerGPU > 0 || c.wholeNode() || s.HetGroups > 0 {
+		return
+	}
+	if s.Opt("nodes") == nil && s.Opt("ntasks") == nil && s.Opt("ntasks-per-node") == nil || !r.GPUAsked {
+		return
+	}
+	for _, o := range []string{"mincpus", "cores-per-socket", "threads-per-core", "constraint", "exclusive", "extra-node-info", "sockets-per-node"} {
+		if s.Opt(o) != nil {
+			return
+		}
+	}
+	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
+		if len(c.out) > 0 || !distributed(l) {
+			return
+		}
+		if n := c.nproc(l); n >= 2 {
+			c.Hit(l.Pos, "nproc", itoa(n))
+		}
+	})
+})

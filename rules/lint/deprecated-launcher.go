@@ -1,0 +1,16 @@
+package lint
+
+import (
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+var _ = Checks.Add("deprecated-launcher", func(c *Ctx) {
+	if oldTorch(c) {
+		return
+	}
+	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
+		if l.Kind == fact.LaunchLegacy && len(c.out) == 0 {
+			c.Hit(l.Pos)
+		}
+	})
+})

@@ -1,0 +1,38 @@
+package lint
+
+import (
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+var _ = Checks.Add("gpus-per-task-isolation", func(c *Ctx) {
+	s, r := c.S, &c.S.Request
+	if c.says("lightning", "pl_", "--trainer", "trainer.devices", "trainer.accelerator", "cuda_visible_devices", "nemo", "gpu-bind", "gpu_bind", "tres-bind", "allow-task-sharing", "--device cuda:0", "--device=cuda:0") {
+		return
+	}
+	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
+		st := c.stepOf(l)
+		if st == nil || st.Tool != "srun" || len(c.out) > 0 || !training(l) {
+			return
+		}
+		per := st.GPUsPerTask
+		pos := st.Pos
+		if d := st.Opt("gpus-per-task"); d != nil {
+			pos = d.Pos
+		} else if d := s.Opt("gpus-per-task"); d != nil {
+			per, pos = r.GPUsPerTask, d.Pos
+		}
+		if per != 1 {
+			return
+		}
+		tpn := st.EffTPN
+		if tpn == 0 && st.EffTasks > 1 && st.EffNodes <= 1 {
+			tpn = st.EffTasks
+		}
+		switch {
+		case tpn > 1 && l.Kind == fact.LaunchPython:
+			c.Hit(pos, "tasks", itoa(tpn))
+		case tpn == 1 && distributed(l) && c.nproc(l) > 1:
+			c.Hit(pos, "variant", "onetask", "tasks", itoa(c.nproc(l)))
+		}
+	})
+})

@@ -1,0 +1,371 @@
+package lint
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+// itoa is short for the arguments of findings.
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// at is a place of a word or command.
+func at(line, col int) fact.Pos { return fact.Pos{Line: line, Col: col} }
+
+// code is the script without whole-line comments, for words that only need to
+// be somewhere.
+func (c *Ctx) code() string {
+	if c.shared.text == "" && len(c.S.Src) > 0 {
+		src := c.S.Src
+		if len(src) > 4<<20 {
+			src = src[:4<<20]
+		}
+		var b strings.Builder
+		b.Grow(len(src))
+		for len(src) > 0 {
+			l := src
+			if i := bytes.IndexByte(src, '\n'); i >= 0 {
+				l, src = src[:i+1], src[i+1:]
+			} else {
+				src = nil
+			}
+			if t := bytes.TrimLeft(l, " \t"); len(t) > 0 && t[0] == '#' && !bytes.HasPrefix(t, []byte("#SBATCH")) && !bytes.HasPrefix(t, []byte("#PBS")) && !bytes.HasPrefix(t, []byte("#BSUB")) {
+				b.WriteByte('\n')
+				continue
+			}
+			b.Write(l)
+		}
+		c.shared.text = b.String()
+		c.shared.lower = strings.ToLower(c.shared.text)
+	}
+	return c.shared.text
+}
+
+func (c *Ctx) lower() string { c.code(); return c.shared.lower }
+
+func (c *Ctx) says(words ...string) bool {
+	t := c.lower()
+	for _, w := range words {
+		if strings.Contains(t, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// nodes is how many nodes the job has, as far as header and steps tell; 0: not known.
+func (c *Ctx) nodes() int {
+	n := c.S.Request.EffectiveNodes
+	for i := range c.S.Steps {
+		if s := &c.S.Steps[i]; s.Tool == "srun" && s.Nodes > n {
+			n = s.Nodes
+		}
+	}
+	return n
+}
+
+// gpus is the number of GPUs of a node by the request; 0: not known.
+func (c *Ctx) gpus() int { return c.S.Request.EffectiveGPUs }
+
+// submitted reports whether sbatch reads options from the file.
+func (c *Ctx) submitted() bool { return c.S.Live() && !c.S.Generator }
+
+// wholeNode reports whether the request takes whole nodes as far as it says.
+func (c *Ctx) wholeNode() bool {
+	r := &c.S.Request
+	return r.Exclusive || r.MemMiB == -1 || c.gpus() >= 8
+}
+
+// num reads a word as a number: constant, or pinned by its bounds.
+func num(w fact.Word) (int, bool) {
+	if !w.Known {
+		return 0, false
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(w.Text))
+	return n, err == nil
+}
+
+func given(w fact.Word) bool { return w.Val != "" || w.Line > 0 }
+
+// distributed reports whether a launch starts ranks by a launcher.
+func distributed(l *fact.Launch) bool {
+	switch l.Kind {
+	case fact.LaunchTorchrun, fact.LaunchLegacy, fact.LaunchAccelerate, fact.LaunchDeepSpeed, fact.LaunchComposer, fact.LaunchColossal, fact.LaunchHorovod:
+		return true
+	}
+	return false
+}
+
+// elastic reports whether a launch is torch's own launcher.
+func elastic(l *fact.Launch) bool {
+	return l.Kind == fact.LaunchTorchrun || l.Kind == fact.LaunchLegacy
+}
+
+// training reports whether a launch starts a program that may train.
+func training(l *fact.Launch) bool {
+	return distributed(l) || l.Kind == fact.LaunchLightning || l.Kind == fact.LaunchPython
+}
+
+// nproc is the number of processes that a launch starts on each node; 0: not known.
+func (c *Ctx) nproc(l *fact.Launch) int {
+	n, ok := num(l.Nproc)
+	switch {
+	case ok && l.Kind == fact.LaunchAccelerate:
+		m := 1
+		if k, ok := num(l.Nnodes); ok && k > 0 {
+			m = k
+		} else if given(l.Nnodes) {
+			return 0
+		} else if c.nodes() > 1 && l.Step >= 0 {
+			return 0
+		}
+		if n%m != 0 {
+			return 0
+		}
+		return n / m
+	case ok && l.Kind == fact.LaunchComposer:
+		return n
+	case ok:
+		return n
+	case !given(l.Nproc) && elastic(l) && !l.Open && !c.assigned("PET_NPROC_PER_NODE"):
+		return 1
+	case strings.TrimSpace(l.Nproc.Text) == "gpu" || strings.TrimSpace(l.Nproc.Text) == "auto":
+		return c.gpus()
+	}
+	return 0
+}
+
+// assigned reports whether the script sets a variable anywhere.
+func (c *Ctx) assigned(name string) bool {
+	for i := range c.S.Assigns {
+		if a := &c.S.Assigns[i]; a.Name == name && !a.Unset {
+			return true
+		}
+	}
+	return false
+}
+
+// last returns the last live assignment of a variable that has a value.
+func (c *Ctx) last(name string) *fact.Assign {
+	for i := len(c.S.Assigns) - 1; i >= 0; i-- {
+		if a := &c.S.Assigns[i]; a.Name == name && !a.Dead && !a.Bare && a.File == "" {
+			if a.Unset {
+				return nil
+			}
+			return a
+		}
+	}
+	return nil
+}
+
+// sourcedUnknown reports whether files that could not be followed may start things.
+func (c *Ctx) sourcedUnknown() bool {
+	for _, s := range c.S.Sources {
+		if s.Followed {
+			continue
+		}
+		p := s.Path
+		b := p[strings.LastIndexByte(p, '/')+1:]
+		switch {
+		case b == "activate", strings.Contains(b, "bashrc"), strings.Contains(b, "profile"), strings.Contains(b, "conda"), b == "setvars.sh", b == "bash", b == "init.sh", b == "zshrc", b == ".env",
+			strings.HasPrefix(p, "/etc/"), strings.HasPrefix(p, "/usr/"), strings.Contains(p, "/lmod/"), strings.Contains(p, "modules"), strings.Contains(b, "module"), strings.Contains(b, "env"), strings.Contains(b, "proxy"), strings.Contains(b, "mamba"), strings.Contains(b, "activate"):
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// stepOf returns the step of a launch, or nil.
+func (c *Ctx) stepOf(l *fact.Launch) *fact.Step {
+	if l.Step < 0 {
+		return nil
+	}
+	return &c.S.Steps[l.Step]
+}
+
+// inSrun reports whether a launch runs in a step of srun or mpirun, not ssh.
+func (c *Ctx) inSrun(l *fact.Launch) bool {
+	s := c.stepOf(l)
+	return s != nil && (s.Tool == "srun" || strings.HasPrefix(s.Tool, "mpi") || s.Tool == "ibrun" || s.Tool == "jsrun" || s.Tool == "orterun" || s.Tool == "prterun" || s.Tool == "flux")
+}
+
+// live calls f for every launch that is not in a function that nothing calls.
+func (c *Ctx) live(f func(l *fact.Launch, cmd *fact.ScriptCmd)) {
+	for i := range c.S.Launches {
+		l := &c.S.Launches[i]
+		if !l.Dead && l.Cmd < len(c.S.Commands) {
+			f(l, &c.S.Commands[l.Cmd])
+		}
+	}
+}
+
+// cmds calls f for every command with one of the names that is not in dead code.
+func (c *Ctx) cmds(f func(x *fact.ScriptCmd), names ...string) {
+	for i := range c.S.Commands {
+		x := &c.S.Commands[i]
+		if x.Dead || x.File != "" {
+			continue
+		}
+		for _, n := range names {
+			if x.Name == n {
+				f(x)
+				break
+			}
+		}
+	}
+}
+
+// outermost returns the command of the script itself that leads to a command.
+func (c *Ctx) outermost(i int) *fact.ScriptCmd {
+	for n := 0; n < 100 && c.S.Commands[i].Outer >= 0; n++ {
+		i = c.S.Commands[i].Outer
+	}
+	return &c.S.Commands[i]
+}
+
+// cpuOnly reports signs that the program is meant to run without a GPU, or on
+// another accelerator.
+func (c *Ctx) cpuOnly() bool {
+	return c.says("--cpu ", "--cpu\n", "--no-cuda", "--no_cuda", "--device cpu", "--device=cpu", "accelerator=cpu", "accelerator cpu", "gloo", "neuron", "trainium", "--use_cpu", "torch_xla", "habana", "ascend", "hccl") ||
+		regexp1.MatchString(c.code())
+}
+
+var regexp1 = regexp.MustCompile(`CUDA_VISIBLE_DEVICES=["']?["']?(?:\s|$)`)
+
+// gpuSign reports signs that the program means to use NVIDIA GPUs.
+func (c *Ctx) gpuSign() bool {
+	if c.says("nccl", "nvidia-smi", "--nv ", "cuda", "--gpus", "accelerator gpu", "accelerator=gpu", "--num_gpus", "--num-gpus") {
+		return true
+	}
+	found := false
+	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
+		if distributed(l) {
+			if n, ok := num(l.Nproc); ok && n > 1 {
+				found = true
+			}
+		}
+	})
+	return found
+}
+
+// amd reports signs of AMD GPUs.
+func (c *Ctx) amd() bool {
+	return strings.HasPrefix(strings.ToLower(c.S.Request.GPUType), "mi") || c.says("rocm", "mi250", "mi300", "mi210", "/opt/amdgpu", "miopen", "hip_visible", "rccl", "lumi", "frontier", "hsa_")
+}
+
+// activation reports whether a command activates a Python environment: conda,
+// venv, or "" for none.
+func activation(x *fact.ScriptCmd) string {
+	if len(x.Words) < 2 {
+		return ""
+	}
+	a := x.Words[1].Text
+	switch x.Name {
+	case "conda", "mamba", "micromamba":
+		if a == "activate" {
+			return "conda"
+		}
+	case "source", ".":
+		b := a[strings.LastIndexByte(a, '/')+1:]
+		switch {
+		case b == "activate" && (len(x.Words) > 2 || !strings.Contains(a, "/") || strings.Contains(a, "conda") || strings.Contains(a, "mamba")):
+			return "conda"
+		case b == "activate":
+			return "venv"
+		case strings.Contains(b, "activate") || strings.Contains(b, "venv"):
+			return "venv"
+		}
+	case "workon", "pyenv", "poetry", "pipenv":
+		if x.Name == "workon" || a == "activate" || a == "shell" {
+			return "venv"
+		}
+	}
+	return ""
+}
+
+// stray is a helper of the directive rules: the options as text.
+func optText(o []fact.Directive) string {
+	var out []string
+	for _, d := range o {
+		t := d.Written
+		if d.HasValue {
+			if strings.HasPrefix(t, "--") {
+				t += "=" + d.Value
+			} else {
+				t += " " + d.Value
+			}
+		}
+		out = append(out, t)
+	}
+	return strings.Join(out, " ")
+}
+
+// headerEnd returns the byte offset at which a directive line may be inserted:
+// after the last live directive, else after the first line.
+func (c *Ctx) headerEnd() int {
+	line := 1
+	for i := range c.S.Directives {
+		line = max(line, c.S.Directives[i].Line)
+	}
+	return c.afterLine(line)
+}
+
+func (c *Ctx) afterLine(n int) int {
+	_, to, ok := c.S.LineRange(n)
+	if !ok {
+		return len(c.S.Src)
+	}
+	return min(to+1, len(c.S.Src))
+}
+
+// lineSpan is a whole line with its end.
+func (c *Ctx) lineSpan(n int) (from, to int) {
+	from, to, _ = c.S.LineRange(n)
+	return from, min(to+1, len(c.S.Src))
+}
+
+// offset is the byte offset of a place.
+func (c *Ctx) offset(p fact.Pos) int {
+	from, to, _ := c.S.LineRange(p.Line)
+	return min(from+max(p.Col-1, 0), to)
+}
+
+// edits counts the Damerau-Levenshtein distance, up to 3.
+func edits(a, b string) int {
+	if d := len(a) - len(b); d > 2 || d < -2 || len(a) > 60 {
+		return 3
+	}
+	prev2, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		cur[0] = i
+		for j := 1; j <= len(b); j++ {
+			k := 1
+			if a[i-1] == b[j-1] {
+				k = 0
+			}
+			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+k)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				cur[j] = min(cur[j], prev2[j-2]+1)
+			}
+		}
+		prev2, prev, cur = prev, cur, prev2
+	}
+	return prev[len(b)]
+}
+
+// inHeredoc reports whether a line stands in a here-document.
+func (c *Ctx) inHeredoc(line int) bool {
+	for i := range c.S.Heredocs {
+		if h := &c.S.Heredocs[i]; h.End > h.Line && line >= h.Line && line < h.End || h.Line == line && h.End > line {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,187 @@
+// Package lint holds the checks of batch scripts; each stands beside its rule
+// file. A check reads a fact.Script and reports places; severity, texts and
+// fixes come from the rule file.
+package lint
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+// Check looks for one thing in a script.
+type Check func(c *Ctx)
+
+// checkMap collects checks by rule id.
+type checkMap map[string]Check
+
+// Add registers a check beside its rule file; a second one for an id panics at start.
+func (m checkMap) Add(id string, f Check) struct{} {
+	if _, dup := m[id]; dup {
+		panic(fmt.Sprintf("lint: two checks named %q", id))
+	}
+	m[id] = f
+	return struct{}{}
+}
+
+// Checks are the checks of the family by rule id.
+var Checks = checkMap{}
+
+// Edit replaces the bytes From:To of the script.
+type Edit struct {
+	From, To int
+	New      string
+}
+
+// Result is a finding with the edits that mend it; the edits are safe when
+// there are any.
+type Result struct {
+	diag.Finding
+	EndCol int
+	Edits  []Edit
+}
+
+// Options of Run.
+type Options struct {
+	Slurm   Version              // of the cluster; zero: not known
+	Enable  func(id string) bool // opt-in rules that are wanted; nil: none
+	Disable func(id string) bool // rules that are not wanted; nil: none
+	Site    map[string]bool      // options of sbatch that plugins of the site add
+	Cluster *Cluster             // what sinfo and scontrol said; nil: not asked
+}
+
+// Cluster is what a cluster offers.
+type Cluster struct {
+	Partitions map[string]Partition
+	Gres       map[string]bool // names
+}
+
+// Partition is one partition and its biggest node.
+type Partition struct {
+	Nodes      int
+	CPUs       int   // of a node
+	MemMiB     int64 // of a node
+	GPUs       int   // of a node
+	MaxSeconds int64 // -1: no limit; 0: not known
+	GPUTypes   map[string]bool
+}
+
+// Ctx is what a check sees.
+type Ctx struct {
+	S    *fact.Script
+	O    Options
+	rule *diag.Rule
+	out  []Result
+
+	shared *shared
+}
+
+// shared is computed once for all checks.
+type shared struct {
+	text  string // the script without comment lines
+	lower string
+}
+
+// Run runs the lint rules of a set over a script, in order of place.
+func Run(set *diag.Set, s *fact.Script, o Options) []Result {
+	sh := &shared{}
+	var out []Result
+	for _, r := range set.Rules {
+		f := Checks[r.ID]
+		if r.Family != "lint" || f == nil || o.Disable != nil && o.Disable(r.ID) {
+			continue
+		}
+		wanted := o.Enable != nil && o.Enable(r.ID)
+		if r.OptIn && !wanted {
+			continue
+		}
+		if r.Slurm != "" && !wanted && !(o.Slurm.Known() && o.Slurm.In(r.Slurm)) {
+			continue
+		}
+		c := &Ctx{S: s, O: o, rule: r, shared: sh}
+		f(c)
+		out = append(out, c.out...)
+	}
+	out = template(s, out)
+	sort.SliceStable(out, func(i, j int) bool {
+		a, b := out[i].Where[0], out[j].Where[0]
+		return a.Line < b.Line || a.Line == b.Line && a.Col < b.Col
+	})
+	return out
+}
+
+// template drops what follows from a script that is not filled in yet.
+func template(s *fact.Script, in []Result) []Result {
+	if len(s.Placeholders) == 0 {
+		return in
+	}
+	lines := map[int]bool{}
+	body := false
+	for _, p := range s.Placeholders {
+		lines[p.Line] = true
+		body = body || !p.Live
+	}
+	var out []Result
+	for _, r := range in {
+		if r.ID != "template-placeholder" {
+			if lines[r.Where[0].Line] && r.Severity == diag.Error {
+				continue
+			}
+			if body && (r.ID == "syntax-error" || r.ID == "undefined-var") {
+				continue
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// Hit reports a place. kv are pairs of argument name and value.
+func (c *Ctx) Hit(p fact.Pos, kv ...string) *Result {
+	a := diag.Args{}
+	for i := 0; i+1 < len(kv); i += 2 {
+		a[kv[i]] = kv[i+1]
+	}
+	line := c.S.Line(p.Line)
+	col := 1
+	if p.Col > 1 {
+		col = len([]rune(line[:min(p.Col-1, len(line))])) + 1
+	}
+	r := Result{Finding: diag.Finding{ID: c.rule.ID, Rule: c.rule.ID, Cause: c.rule.Cause, Role: diag.Cause, Severity: c.rule.Severity,
+		Certainty: diag.Proven, Actor: "user", Args: a, Count: 1,
+		Where: []diag.Where{{File: c.S.Name, Line: p.Line, Col: col}}, Explains: []string{}, Needs: []string{}}}
+	ex := strings.TrimSpace(line)
+	r.Evidence = []fact.Evidence{{Source: fact.SrcScript, Path: c.S.Name, Line: p.Line, Col: col, Excerpt: fact.Clip(strings.ToValidUTF8(ex, "\uFFFD"), 200)}}
+	r.Fixes = diag.Fixes(c.rule, a)
+	c.out = append(c.out, r)
+	return &c.out[len(c.out)-1]
+}
+
+// Sev changes the severity of one finding.
+func (r *Result) Sev(s diag.Severity) *Result { r.Severity = s; return r }
+
+// Edit adds an edit of bytes.
+func (r *Result) Edit(from, to int, s string) *Result {
+	r.Edits = append(r.Edits, Edit{from, to, s})
+	return r
+}
+
+// Apply makes edits of a source. Overlapping ones are left out, so that a
+// second run may be needed.
+func Apply(src []byte, edits []Edit) []byte {
+	es := append([]Edit{}, edits...)
+	sort.SliceStable(es, func(i, j int) bool { return es[i].From < es[j].From || es[i].From == es[j].From && es[i].To < es[j].To })
+	var out []byte
+	at := 0
+	for i, e := range es {
+		if e.From < at || e.To < e.From || e.To > len(src) || i > 0 && e == es[i-1] {
+			continue
+		}
+		out = append(append(out, src[at:e.From]...), e.New...)
+		at = e.To
+	}
+	return append(out, src[at:]...)
+}

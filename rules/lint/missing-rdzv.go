@@ -1,0 +1,35 @@
+package lint
+
+import (
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+var _ = Checks.Add("missing-rdzv", func(c *Ctx) {
+	if c.S.HetGroups > 0 {
+		return
+	}
+	for _, v := range []string{"PET_NNODES", "PET_RDZV_ENDPOINT", "PET_MASTER_ADDR"} {
+		if c.assigned(v) {
+			return
+		}
+	}
+	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
+		st := c.stepOf(l)
+		if st == nil || !c.inSrun(l) || !elastic(l) || l.Open || st.Unknown || st.EffNodes < 2 || st.EffTPN > 1 {
+			return
+		}
+		if c.perNode(l) {
+			return
+		}
+		n, known := num(l.Nnodes)
+		endpoint := given(l.Endpoint) || given(l.MasterAddr)
+		switch {
+		case l.Standalone:
+			c.Hit(l.Pos, "variant", "standalone", "nodes", itoa(st.EffNodes))
+		case !given(l.Nnodes) || known && n == 1:
+			c.Hit(l.Pos, "variant", "nnodes", "nodes", itoa(st.EffNodes))
+		case !endpoint:
+			c.Hit(l.Pos, "variant", "endpoint", "nodes", itoa(st.EffNodes))
+		}
+	})
+})

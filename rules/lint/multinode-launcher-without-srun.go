@@ -1,0 +1,53 @@
+package lint
+
+import (
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
+	s, r := c.S, &c.S.Request
+	if !c.submitted() || r.EffectiveNodes < 2 || s.HetGroups > 0 || c.sourcedUnknown() || s.CallsSbatch {
+		return
+	}
+	if r.NodesMax > 0 && r.Nodes == 1 && r.EffectiveNodes == 1 {
+		return
+	}
+	if c.says("hostfile", "host_file", "ray start", "ray.init", "pdsh", "mpirun", "mpiexec", "horovodrun", "--launcher slurm", "--launcher=slurm", "submitit", "ssh ", "clush", "parallel", "dask") {
+		return
+	}
+	var first *fact.Launch
+	for i := range s.Launches {
+		l := &s.Launches[i]
+		if l.Dead {
+			continue
+		}
+		if l.Step >= 0 || l.Kind == fact.LaunchWrapper || l.Kind == fact.LaunchRay || l.Kind == fact.LaunchLightning || l.Kind == fact.LaunchColossal {
+			return
+		}
+		if given(l.Hostfile) || c.S.Commands[l.Cmd].Subst {
+			return
+		}
+		if distributed(l) && first == nil {
+			first = l
+		}
+	}
+	if first == nil {
+		// A plain program: only when the job has tasks for it and a rendezvous is set up.
+		tasks := max(r.Tasks, r.TasksPerNode*r.EffectiveNodes)
+		if tasks < 2 || !c.assigned("MASTER_ADDR") && !c.assigned("WORLD_SIZE") {
+			return
+		}
+		for i := range s.Launches {
+			if l := &s.Launches[i]; !l.Dead && l.Kind == fact.LaunchPython && strings.HasSuffix(l.Program, ".py") {
+				first = l
+				break
+			}
+		}
+	}
+	if first == nil || usesSrun(c) {
+		return
+	}
+	c.Hit(first.Pos, "launcher", show(first), "nodes", itoa(r.EffectiveNodes))
+})

@@ -1,0 +1,33 @@
+package lint
+
+import (
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+var _ = Checks.Add("pip-install-in-job", func(c *Ctx) {
+	if !c.submitted() || !trains(c) || c.says("slurm_tmpdir", "virtualenv --no-download") {
+		return
+	}
+	for i := range c.S.Commands {
+		x := &c.S.Commands[i]
+		if x.Dead || x.File != "" || len(c.out) > 0 {
+			continue
+		}
+		cmd, args := installer(x)
+		if cmd == "" {
+			continue
+		}
+		tmp := false
+		for _, a := range args {
+			if strings.Contains(a, "TMPDIR") || strings.HasPrefix(a, "/tmp") || a == "--dry-run" {
+				tmp = true
+			}
+		}
+		if tmp || localEnv(c, x) {
+			continue
+		}
+		c.Hit(x.Pos, "command", fact.Clip(cmd+" "+strings.Join(args, " "), 60))
+	}
+})

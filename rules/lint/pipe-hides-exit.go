@@ -1,0 +1,25 @@
+package lint
+
+import (
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+var _ = Checks.Add("pipe-hides-exit", func(c *Ctx) {
+	if c.says("pipestatus") {
+		return
+	}
+	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
+		x := c.outermost(l.Cmd)
+		if len(c.out) > 0 || x.Neg && !x.OrElse || x.Subst || x.Back || x.Trap || len(x.PipeTo) == 0 || c.S.Option("pipefail", x.Seq) || x.File != "" {
+			return
+		}
+		if !training(l) && l.Kind != fact.LaunchWrapper {
+			return
+		}
+		to := x.PipeTo[len(x.PipeTo)-1]
+		if to == "" || to == "while" {
+			return
+		}
+		c.Hit(x.Pos, "to", to)
+	})
+})

@@ -1,0 +1,40 @@
+package lint
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+var _ = Checks.Add("script-dir-from-dollar0", func(c *Ctx) {
+	s := c.S
+	if !c.submitted() || s.CallsSbatch || c.says("slurm_submit_dir", "scontrol show job", "sbatch \"$0\"", "sbatch $0", "submit_dir") {
+		return
+	}
+	for i := range s.Commands {
+		x := &s.Commands[i]
+		if x.Name != "dirname" || x.Dead || x.Cond > 0 || x.File != "" || x.Step >= 0 {
+			continue
+		}
+		for _, w := range x.Words[1:] {
+			if zeroArg.MatchString(w.Text) || zeroArg.MatchString(w.Raw) {
+				c.Hit(x.Pos, "expression", fact.Clip("dirname "+w.Text, 60))
+				return
+			}
+		}
+	}
+	for n := 1; n <= s.NumLines; n++ {
+		l := s.Line(n)
+		if i := strings.Index(l, "${0%/*}"); i >= 0 && !strings.HasPrefix(strings.TrimSpace(l), "#") && !c.inHeredoc(n) {
+			c.Hit(at(n, i+1), "expression", "${0%/*}")
+			return
+		}
+		if i := strings.Index(l, "${BASH_SOURCE[0]%/*}"); i >= 0 && !strings.HasPrefix(strings.TrimSpace(l), "#") && !c.inHeredoc(n) {
+			c.Hit(at(n, i+1), "expression", "${BASH_SOURCE[0]%/*}")
+			return
+		}
+	}
+})
+
+var zeroArg = regexp.MustCompile(`\$\{?0\b|\$\{?BASH_SOURCE`)

@@ -1,0 +1,45 @@
+package lint
+
+import (
+	"regexp"
+
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+var _ = Checks.Add("secret-echoed", func(c *Ctx) {
+	for _, r := range c.S.Reads {
+		if r.Dead || r.Tested || r.Default || r.Cmd != "echo" && r.Cmd != "printf" || len(c.out) > 0 || r.File != "" {
+			continue
+		}
+		if !secretName.MatchString(r.Name) {
+			continue
+		}
+		ok := false
+		c.cmds(func(x *fact.ScriptCmd) {
+			if x.Line <= r.Line && r.Line <= x.Line+1 && len(x.PipeTo) == 0 && len(x.Redir) == 0 && !x.Subst {
+				ok = true
+			}
+		}, "echo", "printf")
+		if ok {
+			c.Hit(r.Pos, "name", r.Name)
+		}
+	}
+	c.cmds(func(x *fact.ScriptCmd) {
+		if len(c.out) > 0 || len(x.Redir) > 0 || x.Subst || x.Trap {
+			return
+		}
+		if x.Name != "declare" && len(x.Words) == 1 || x.Name == "export" && len(x.Words) == 2 && x.Words[1].Text == "-p" {
+			for _, p := range x.PipeTo {
+				if p != "sort" && p != "tee" && p != "cat" {
+					return
+				}
+			}
+			if x.Name == "export" || x.Name == "set" {
+				return
+			}
+			c.Hit(x.Pos, "variant", "dump", "name", x.Name)
+		}
+	}, "env", "printenv")
+})
+
+var secretName = regexp.MustCompile(`(?i)(_KEY|_TOKEN|_SECRET|PASSWORD|_PASS|_PAT)$`)

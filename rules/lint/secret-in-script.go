@@ -1,0 +1,59 @@
+package lint
+
+import (
+	"regexp"
+	"strings"
+)
+
+var _ = Checks.Add("secret-in-script", func(c *Ctx) {
+	s := c.S
+	for n := 1; n <= s.NumLines && n < 100000 && len(c.out) < 20; n++ {
+		a, b, _ := s.LineRange(n)
+		l := s.Src[a:min(b, a+4096)]
+		if len(l) < 16 {
+			continue
+		}
+		for _, re := range secretShapes {
+			m := re.FindSubmatchIndex(l)
+			if m == nil {
+				continue
+			}
+			tok := string(l[m[2]:m[3]])
+			if fake(tok) {
+				continue
+			}
+			h := c.Hit(at(n, m[2]+1), "mask", tok[:4]+"…")
+			h.Evidence[0].Excerpt = ""
+			break
+		}
+	}
+})
+
+var secretShapes = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)WANDB_API_KEY["']?\s*[=:]\s*["']?([0-9a-f]{40})\b`),
+	regexp.MustCompile(`(?i)wandb\s+login\s+(?:--relogin\s+|--\S+\s+)*["']?([0-9a-f]{40})\b`),
+	regexp.MustCompile(`\b(hf_[A-Za-z0-9]{30,})\b`),
+	regexp.MustCompile(`\b(AKIA[0-9A-Z]{16})\b`),
+	regexp.MustCompile(`\b(gh[pousr]_[A-Za-z0-9]{36,})\b`),
+	regexp.MustCompile(`\b(github_pat_[A-Za-z0-9_]{40,})\b`),
+	regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{32,})`),
+	regexp.MustCompile(`\b(xox[bpa]-[A-Za-z0-9-]{20,})`),
+	regexp.MustCompile(`(?i)AWS_SECRET_ACCESS_KEY=["']?([A-Za-z0-9/+]{40})\b`),
+	regexp.MustCompile(`(?i)(?:COMET|NEPTUNE|CLEARML|MLFLOW|OPENAI|ANTHROPIC|HF|HUGGING_FACE_HUB|HUGGINGFACE)_?(?:API)?_?(?:KEY|TOKEN)=["']?([A-Za-z0-9_\-]{24,})\b`),
+}
+
+// fake reports whether a token is a place to fill in: it has no mix of
+// characters as generated ones have.
+func fake(tok string) bool {
+	low := strings.ToLower(tok)
+	for _, w := range []string{"your", "xxxx", "example", "1234567890", "placeholder", "abcdef", "token", "changeme", "0000000"} {
+		if strings.Contains(low, w) {
+			return true
+		}
+	}
+	seen := map[byte]bool{}
+	for i := 0; i < len(tok); i++ {
+		seen[tok[i]] = true
+	}
+	return len(seen) < 8
+}

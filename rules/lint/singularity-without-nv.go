@@ -1,0 +1,20 @@
+package lint
+
+import (
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+var _ = Checks.Add("singularity-without-nv", func(c *Ctx) {
+	if !c.S.Request.GPUAsked || c.amd() || c.cpuOnly() {
+		return
+	}
+	seen := map[fact.Pos]bool{}
+	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
+		b := l.Container
+		if b == nil || b.NV || b.ROCm || b.Open || seen[b.Pos] || b.Tool != "singularity" && b.Tool != "apptainer" {
+			return
+		}
+		seen[b.Pos] = true
+		c.Hit(b.Pos, "tool", b.Tool)
+	})
+})

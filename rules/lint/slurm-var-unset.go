@@ -1,0 +1,61 @@
+package lint
+
+import (
+	"github.com/ncclinic/ncclinic/internal/diag"
+)
+
+var _ = Checks.Add("slurm-var-unset", func(c *Ctx) {
+	if !c.submitted() || c.S.HetGroups > 0 {
+		return
+	}
+	seen := map[string]bool{}
+	tested := map[string]bool{}
+	for _, r := range c.S.Reads {
+		if r.Tested || r.Default {
+			tested[r.Name] = true
+		}
+	}
+	for _, r := range c.S.Reads {
+		opts, ok := slurmVarOption[r.Name]
+		if !ok || r.Default || r.Tested || r.Set || r.Dead || seen[r.Name] || c.assigned(r.Name) || tested[r.Name] || r.File != "" {
+			continue
+		}
+		has := false
+		for _, o := range opts {
+			has = has || c.S.Opt(o) != nil
+			if r.Step >= 0 && c.S.Steps[r.Step].Opt(o) != nil {
+				has = true
+			}
+		}
+		if r.Name == "SLURM_NTASKS" || r.Name == "SLURM_NPROCS" {
+			has = has || r.Step >= 0
+		}
+		if has || r.Step >= 0 && c.S.Steps[r.Step].Unknown {
+			continue
+		}
+		seen[r.Name] = true
+		h := c.Hit(r.Pos, "name", r.Name, "option", opts[0])
+		q := &c.S.Request
+		if q.Nodes == 0 && q.Tasks == 0 && q.TasksPerNode == 0 && !q.GPUAsked || r.Name == "SLURM_NTASKS" || r.Name == "SLURM_NPROCS" {
+			h.Sev(diag.Note)
+			h.Args["variant"] = "perhaps"
+		}
+	}
+})
+
+// slurmVarOption says which options make Slurm set a variable in the batch
+// shell (sbatch(1) OUTPUT ENVIRONMENT VARIABLES; tried on 22.05).
+var slurmVarOption = map[string][]string{
+	"SLURM_GPUS":            {"gpus"},
+	"SLURM_GPUS_PER_NODE":   {"gpus-per-node"},
+	"SLURM_GPUS_PER_TASK":   {"gpus-per-task"},
+	"SLURM_GPUS_PER_SOCKET": {"gpus-per-socket"},
+	"SLURM_CPUS_PER_TASK":   {"cpus-per-task"},
+	"SLURM_CPUS_PER_GPU":    {"cpus-per-gpu"},
+	"SLURM_NTASKS_PER_NODE": {"ntasks-per-node"},
+	"SLURM_NTASKS_PER_GPU":  {"ntasks-per-gpu"},
+	"SLURM_NTASKS_PER_CORE": {"ntasks-per-core"},
+	"SLURM_MEM_PER_GPU":     {"mem-per-gpu"},
+	"SLURM_NTASKS":          {"ntasks", "ntasks-per-node", "ntasks-per-gpu", "gpus-per-task", "ntasks-per-socket", "ntasks-per-core"},
+	"SLURM_NPROCS":          {"ntasks", "ntasks-per-node", "ntasks-per-gpu", "gpus-per-task", "ntasks-per-socket", "ntasks-per-core"},
+}

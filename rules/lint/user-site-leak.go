@@ -1,0 +1,46 @@
+package lint
+
+import (
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
+
+var _ = Checks.Add("user-site-leak", func(c *Ctx) {
+	if c.assigned("PYTHONUSERBASE") || c.assigned("PYTHONNOUSERSITE") {
+		return
+	}
+	env := false
+	for i := range c.S.Commands {
+		x := &c.S.Commands[i]
+		if x.Dead || x.File != "" {
+			continue
+		}
+		if activation(x) != "" {
+			env = true
+		}
+		switch x.Name {
+		case "module", "ml", "source", ".", "eval", "docker", "enroot":
+			env = true
+		}
+		cmd, args := installer(x)
+		if !strings.Contains(cmd, "pip install") || strings.HasPrefix(cmd, "uv ") || len(c.out) > 0 {
+			continue
+		}
+		user := false
+		other := false
+		for _, a := range args {
+			user = user || a == "--user"
+			other = other || strings.HasPrefix(a, "--target") || a == "-t" || strings.HasPrefix(a, "--prefix") || strings.HasPrefix(a, "--root")
+		}
+		box := x.Container
+		switch {
+		case user:
+			c.Hit(x.Pos, "command", fact.Clip(cmd+" "+strings.Join(args, " "), 60))
+		case !other && box != nil && (box.Tool == "singularity" || box.Tool == "apptainer"):
+			c.Hit(x.Pos, "variant", "container", "command", fact.Clip(cmd+" "+strings.Join(args, " "), 60))
+		case !other && !env && box == nil && x.Step < 0 && !c.assigned("PATH") && !c.assigned("VIRTUAL_ENV") && !strings.Contains(x.Words[0].Text, "/") && c.S.Shell == "bash" && !strings.ContainsAny(c.S.ShellFlags, "li"):
+			c.Hit(x.Pos, "variant", "noenv", "command", fact.Clip(cmd+" "+strings.Join(args, " "), 60))
+		}
+	}
+})
