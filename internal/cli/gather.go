@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/ncclinic/ncclinic/internal/collect/env"
@@ -32,7 +33,10 @@ func (a *app) gather(ctx context.Context, g gatherFlags) (*fact.Bundle, error) {
 		return nil, err // half of the facts would be judged as if that were all
 	}
 	if py := b.Python.Exe; g.python != "" && py.State == fact.Failed {
-		return nil, usagef("--python: %s", py.Why)
+		if strings.HasPrefix(py.Why, g.python) {
+			return nil, usagef("--python: %s", py.Why)
+		}
+		return nil, usagef("--python %s: %s", g.python, py.Why)
 	}
 	mask.Deep(b)
 	b.Subject = fact.Subject{Kind: "environment", Name: b.Host.Name.Or("")}

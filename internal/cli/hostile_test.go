@@ -37,6 +37,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"check", "--timeout", "-1s"}, "--timeout"},
 		{[]string{"check", "--python", "python9.9"}, "python9.9"},
 		{[]string{"facts", "--python", dir + "/none"}, dir + "/none"},
+		{[]string{"check", dir + "/dead"}, "is a link that ends at /nowhere/python3.11"},
 	} {
 		var out bytes.Buffer
 		code, errs := try(&out, c.args...)

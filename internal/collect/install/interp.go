@@ -3,11 +3,13 @@ package install
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/mask"
+	"github.com/ncclinic/ncclinic/internal/source"
 )
 
 // interp is an interpreter that was chosen or that something names.
@@ -176,7 +178,7 @@ func (c *collector) asked(arg string) interp {
 	n := c.t.at(p)
 	switch {
 	case n.err != nil:
-		return interp{by: by, at: at, err: errors.New(why(p, short(n.err)))}
+		return interp{by: by, at: at, err: c.missing(p)}
 	case n.info.IsDir():
 		it := c.inPrefix(p, at)
 		it.by = by
@@ -199,14 +201,29 @@ func (c *collector) inPrefix(prefix string, at fact.Evidence) interp {
 		}
 	}
 	exe := path.Join(prefix, "bin/python")
-	return interp{exe: exe, real: exe, at: at, err: errors.New(why(exe, short(c.missing(exe))))}
+	return interp{exe: exe, real: exe, at: at, err: c.missing(exe)}
 }
 
+// missing says why there is no program at p. A link to nowhere is there for
+// whoever lists the folder, so its end is named.
 func (c *collector) missing(p string) error {
-	if n := c.t.at(p); n.err != nil {
-		return n.err
+	n := c.t.at(p)
+	switch {
+	case n.err == nil:
+		return fmt.Errorf("%s: not a program", p)
+	case gone(n.err) && n.real != "" && c.isLink(p):
+		return fmt.Errorf("%s: is a link that ends at %s, and there is no such file", p, n.real)
 	}
-	return errors.New("not a program")
+	return errors.New(why(p, short(n.err)))
+}
+
+func (c *collector) isLink(p string) bool {
+	dir := c.t.at(path.Dir(p))
+	if dir.err != nil {
+		return false
+	}
+	info, err := fs.Lstat(c.m.FS, source.Rel(path.Join(dir.real, path.Base(p))))
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 // follow resolves shims and plain wrapper scripts until a program is reached.
@@ -215,7 +232,7 @@ func (c *collector) follow(exe, by string, at fact.Evidence) interp {
 	for range 4 {
 		n := c.t.at(it.exe)
 		if n.err != nil {
-			it.real, it.err = it.exe, errors.New(why(it.exe, short(n.err)))
+			it.real, it.err = it.exe, c.missing(it.exe)
 			return it
 		}
 		it.real = n.real
