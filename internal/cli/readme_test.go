@@ -17,7 +17,8 @@ var shown = regexp.MustCompile("(?s)<!-- output: ncclinic ([^\n]*?) -->\n```text
 // TestDocumentsShowRealOutput re-runs the commands whose output the READMEs
 // show. UPDATE_GOLDEN=1 rewrites the blocks.
 func TestDocumentsShowRealOutput(t *testing.T) {
-	for _, name := range []string{"../../README.md", "../../README.zh-CN.md"} {
+	t.Chdir("../..")
+	for _, name := range []string{"README.md", "README.zh-CN.md"} {
 		raw, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

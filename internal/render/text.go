@@ -159,9 +159,8 @@ func (x *textReport) evidenceLine(e fact.Evidence) string {
 	place := Clean(e.Path, false)
 	switch e.Source {
 	case fact.SrcEnv:
-		place = ""
-		if e.Excerpt == "" {
-			place = Clean(e.Path, false)
+		if strings.HasPrefix(e.Excerpt, e.Path+"=") {
+			place = "" // it says so itself
 		}
 	case fact.SrcCommand:
 		place = "$ " + place
@@ -246,6 +245,9 @@ func (x *textReport) brief(f *diag.Finding) {
 		}
 	}
 	for _, n := range f.Needs {
+		if f.Role == diag.Symptom && !x.o.Verbose {
+			break // what follows from the cause needs no deciding
+		}
 		x.p.line("      " + x.p.paint(cyan, Clean(n, false)))
 	}
 	if !x.o.Verbose {
