@@ -11,6 +11,9 @@ import (
 	"github.com/ncclinic/ncclinic/rules"
 )
 
+// generated stands at the top of every generated page.
+const generated = "<!-- Generated from the rule files by `make docs`; edits here are lost. -->\n\n"
+
 // docsCmd writes the generated documentation; it is for the project itself.
 func (a *app) docsCmd() *cobra.Command {
 	return &cobra.Command{
@@ -23,8 +26,20 @@ func (a *app) docsCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			logs, err := rules.LoadLog(rules.EmbeddedLog())
+			if err != nil {
+				return err
+			}
 			for _, lang := range rules.Languages {
-				if err := writePages(base, filepath.Join(args[0], "rules", lang), lang); err != nil {
+				dir := filepath.Join(args[0], "rules", lang)
+				if err := writePages(base, dir, lang); err != nil {
+					return err
+				}
+				page, err := logs.Messages(lang)
+				if err != nil {
+					return err
+				}
+				if err := os.WriteFile(filepath.Join(dir, "log-messages.md"), []byte(generated+page), 0o644); err != nil {
 					return err
 				}
 			}
@@ -44,8 +59,7 @@ func writePages(base *rules.Base, dir, lang string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	const mark = "<!-- Generated from the rule files by `make docs`; edits here are lost. -->\n\n"
-	index := mark + "# " + rules.Index(lang) + "\n"
+	index := generated + "# " + rules.Index(lang) + "\n"
 	for _, fam := range rules.All {
 		index += "\n## " + rules.FamilyTitle(fam, lang) + "\n\n"
 		for _, id := range base.Family(fam) {
@@ -53,11 +67,12 @@ func writePages(base *rules.Base, dir, lang string) error {
 			if !ok {
 				return fmt.Errorf("%s has no %s text", id, lang)
 			}
-			if err := os.WriteFile(filepath.Join(dir, id+".md"), []byte(mark+page), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, id+".md"), []byte(generated+page), 0o644); err != nil {
 				return err
 			}
 			index += fmt.Sprintf("- [`%s`](%s.md) %s\n", id, id, base.Headline(id, lang))
 		}
 	}
+	index += fmt.Sprintf("\n## %s\n\n- [log-messages](log-messages.md)\n", rules.FamilyTitle("log", lang))
 	return os.WriteFile(filepath.Join(dir, "README.md"), []byte(strings.TrimRight(index, "\n")+"\n"), 0o644)
 }

@@ -40,6 +40,13 @@ With an id it explains: what it means, why it happens, what to do.`,
 			if len(args) == 1 {
 				page, ok := base.Page(args[0], a.lang)
 				if !ok {
+					logs, err := rules.LoadLog(rules.EmbeddedLog())
+					if err != nil {
+						return err
+					}
+					page, ok = logs.Page(args[0], a.lang)
+				}
+				if !ok {
 					return usagef("%s: %q%s", a.tr("no such rule", "没有这条规则"), args[0], a.near(base, args[0]))
 				}
 				st, err := a.style()
