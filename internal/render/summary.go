@@ -19,6 +19,7 @@ func Summary(b *fact.Bundle, lang string) []string {
 		}
 		return en
 	}
+	comma := pick(", ", "，")
 	var out []string
 	add := func(name, text string) {
 		out = append(out, name+strings.Repeat(" ", max(1, 8-displaywidth.String(name)))+text)
@@ -44,11 +45,11 @@ func Summary(b *fact.Bundle, lang string) []string {
 		case fact.AccelCPU:
 			s += pick(", CPU only", "，纯 CPU 版")
 		case fact.AccelCUDA:
-			s += ", CUDA " + t.CUDA.V
+			s += comma + "CUDA " + t.CUDA.V
 		case fact.AccelROCm:
-			s += ", ROCm " + t.HIP.V
+			s += comma + "ROCm " + t.HIP.V
 		case fact.AccelXPU:
-			s += ", XPU"
+			s += comma + "XPU"
 		}
 		if v, ok := t.NCCL.Get(); ok {
 			s += map[bool]string{true: pick(", NCCL compiled in", "，编入了 NCCL"), false: pick(", without NCCL", "，未编入 NCCL")}[v]
@@ -84,13 +85,15 @@ func Summary(b *fact.Bundle, lang string) []string {
 		switch d := b.Node.Driver; {
 		case d.IsKnown():
 			s = pick("NVIDIA driver ", "NVIDIA 驱动 ") + d.V.Version
+		case d.IsAbsent() && otherGPUs(b) != "":
+			s = otherGPUs(b)
 		case d.IsAbsent():
 			s = pick("no NVIDIA driver", "没有 NVIDIA 驱动")
 		default:
 			s = pick("NVIDIA driver unknown", "NVIDIA 驱动状态未知")
 		}
 		if g, ok := b.Node.GPUs.Get(); ok {
-			s += ", " + gpuList(g)
+			s += comma + gpuList(g)
 		}
 		if c, ok := b.Container.Kind.Get(); ok {
 			s += pick(", inside ", "，在容器中：") + c
@@ -102,7 +105,7 @@ func Summary(b *fact.Bundle, lang string) []string {
 		if j, ok := b.Slurm.Job.Get(); ok {
 			s = pick("job ", "作业 ") + j
 			if b.Slurm.Where != "" {
-				s += ", " + b.Slurm.Where
+				s += comma + b.Slurm.Where
 			}
 			if n, ok := b.Slurm.GPUsGranted.Get(); ok {
 				s += fmt.Sprintf(pick(", %d GPUs granted here", "，本节点分到 %d 个 GPU"), n)
@@ -113,6 +116,20 @@ func Summary(b *fact.Bundle, lang string) []string {
 		add("Slurm", s)
 	}
 	return out
+}
+
+// otherGPUs counts AMD's GPUs, "" when there is none with a driver.
+func otherGPUs(b *fact.Bundle) string {
+	n := 0
+	for _, g := range b.Node.PCIGPUs.Or(nil) {
+		if g.Vendor == "amd" && g.Driver == "amdgpu" {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d × AMD GPU (amdgpu)", n)
 }
 
 // gpuList folds equal GPUs: "8 × NVIDIA H100 80GB HBM3".

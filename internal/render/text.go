@@ -80,7 +80,9 @@ func (x *textReport) head() {
 	if len(x.o.Summary) > 0 {
 		x.p.line("")
 		for _, s := range x.o.Summary {
-			x.p.hang(0, "  ", Clean(s, false))
+			name, _, _ := strings.Cut(s, " ")
+			text := strings.TrimLeft(s[len(name):], " ")
+			x.p.hang(2, s[:len(s)-len(text)], Clean(text, false))
 		}
 	}
 }
