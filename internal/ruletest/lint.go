@@ -64,7 +64,14 @@ func LintSamples(f *rules.File, kind string) map[string]string {
 
 func lintRun(base *rules.Base, name, src, only string) []lint.Result {
 	s := script.Parse(name, []byte(src), script.Options{})
-	return lint.Run(base.Set(), s, lint.Options{
+	var cl *lint.Cluster // a rule about the cluster brings one
+	if raw, ok := base.Files[only].Section("cluster.yaml"); ok {
+		cl = &lint.Cluster{}
+		if err := strictYAML(raw, cl); err != nil {
+			panic(err) // a sample of ours that cannot be read
+		}
+	}
+	return lint.Run(base.Set(), s, lint.Options{Cluster: cl,
 		Enable:  func(id string) bool { return id == only },
 		Disable: func(id string) bool { return only != "" && id != only },
 	})
@@ -173,4 +180,3 @@ func lintTexts(t *testing.T, base *rules.Base, rep *diag.Report) {
 		}
 	}
 }
-

@@ -55,18 +55,18 @@ type Options struct {
 
 // Cluster is what a cluster offers.
 type Cluster struct {
-	Partitions map[string]Partition
-	Gres       map[string]bool // names
+	Partitions map[string]Partition `yaml:"partitions"`
+	Gres       map[string]bool      `yaml:"gres"` // names
 }
 
 // Partition is one partition and its biggest node.
 type Partition struct {
-	Nodes      int
-	CPUs       int   // of a node
-	MemMiB     int64 // of a node
-	GPUs       int   // of a node
-	MaxSeconds int64 // -1: no limit; 0: not known
-	GPUTypes   map[string]bool
+	Nodes      int             `yaml:"nodes"`
+	CPUs       int             `yaml:"cpus"`    // of a node
+	MemMiB     int64           `yaml:"mem"`     // of a node
+	GPUs       int             `yaml:"gpus"`    // of a node
+	MaxSeconds int64           `yaml:"seconds"` // -1: no limit; 0: not known
+	GPUTypes   map[string]bool `yaml:"types"`
 }
 
 // Ctx is what a check sees.

@@ -1,0 +1,477 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ncclinic/ncclinic/internal/collect/slurm"
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lint"
+	"github.com/ncclinic/ncclinic/internal/mask"
+	"github.com/ncclinic/ncclinic/internal/render"
+	"github.com/ncclinic/ncclinic/internal/run"
+	"github.com/ncclinic/ncclinic/rules"
+	rule "github.com/ncclinic/ncclinic/rules/lint"
+)
+
+// maxScript bounds what is read of one script.
+const maxScript = 64 << 20
+
+type lintFlags struct {
+	recursive, notes, fix, diff, cluster bool
+	slurm, config, stdinName             string
+	enable, disable                      []string
+}
+
+func (a *app) lintCmd() *cobra.Command {
+	var f lintFlags
+	c := &cobra.Command{
+		Use:   "lint FILE...",
+		Short: a.tr("find what is wrong with a batch script before it waits in the queue", "在排队之前找出批处理脚本的问题"),
+		Long: a.tr(`lint reads Slurm batch scripts that launch PyTorch: the #SBATCH lines exactly as
+sbatch reads them, and the rest as its shell would run it, followed through
+variables, functions, bash -c, here-documents, srun, containers and launchers.
+Nothing is executed. What cannot be followed is not judged.
+
+"# ncclinic: ignore=RULE" at the end of a line, or alone above it, silences a
+rule; a .ncclinic.yaml beside the script or above it sets severities, what to
+ignore, options of the site and the release of Slurm.`,
+			`lint 检查启动 PyTorch 的 Slurm 批处理脚本：#SBATCH 行完全按 sbatch 的方式读取，其余部分按
+shell 的执行方式跟踪变量、函数、bash -c、here-document、srun、容器和启动器。
+不会执行任何内容；无法跟踪的部分不作判断。
+
+在行尾或单独一行写 "# ncclinic: ignore=规则" 可以忽略某条规则；脚本所在目录或上级目录中的
+.ncclinic.yaml 可设置严重级别、忽略项、站点选项和 Slurm 版本。`),
+		Example: `  ncclinic lint train.sbatch
+  ncclinic lint -r scripts/ --format sarif > lint.sarif
+  ncclinic lint --diff train.sbatch    # what --fix would change
+  sbatch_args… | ncclinic lint -`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.lint(cmd.Context(), args, f) },
+	}
+	c.Example = strings.Replace(c.Example, "sbatch_args… |", "cat train.sbatch |", 1)
+	fl := c.Flags()
+	fl.StringVar(&a.out.format, "format", "text", a.tr("form of the report: text, json, sarif, github, checkstyle", "报告格式：text、json、sarif、github、checkstyle"))
+	fl.BoolVarP(&a.out.verbose, "verbose", "v", false, a.tr("say why, and what to do", "说明原因和解决办法"))
+	fl.StringVar(&a.out.color, "color", "auto", a.tr("colours: auto (on a terminal, unless NO_COLOR is set), always, never", "颜色：auto（终端且未设置 NO_COLOR）、always、never"))
+	fl.BoolVarP(&f.recursive, "recursive", "r", false, a.tr("lint the batch scripts below folders", "检查目录下的批处理脚本"))
+	fl.BoolVar(&f.notes, "notes", false, a.tr("show notes too, not only errors and warnings", "除错误和警告外也显示提示"))
+	fl.BoolVar(&f.fix, "fix", false, a.tr("apply the safe edits", "应用安全的修改"))
+	fl.BoolVar(&f.diff, "diff", false, a.tr("show the safe edits as a patch, change nothing", "以补丁形式显示安全的修改，不改动文件"))
+	fl.StringVar(&f.slurm, "slurm-version", "", a.tr("release of the cluster, such as 23.11 (default: scontrol --version, when present)", "集群的 Slurm 版本，如 23.11（默认取 scontrol --version，若可用）"))
+	fl.BoolVar(&f.cluster, "cluster", false, a.tr("compare with partitions, GPUs and limits that sinfo reports", "与 sinfo 报告的分区、GPU 和限制对照"))
+	fl.StringVar(&f.config, "config", "", a.tr("configuration to use instead of the nearest "+lint.ConfigName, "指定配置文件，代替最近的 "+lint.ConfigName))
+	fl.StringSliceVar(&f.enable, "enable", nil, a.tr("rules that run only when asked for", "启用默认不运行的规则"))
+	fl.StringSliceVar(&f.disable, "disable", nil, a.tr("rules to leave out", "不运行的规则"))
+	fl.StringVar(&f.stdinName, "stdin-name", "<stdin>", a.tr("name to show for standard input", "标准输入显示的名称"))
+	return c
+}
+
+func (a *app) lint(ctx context.Context, args []string, f lintFlags) error {
+	switch a.out.format {
+	case "text", "json", "sarif", "github", "checkstyle":
+	default:
+		return usagef("--format: %q is not text, json, sarif, github or checkstyle", a.out.format)
+	}
+	base, err := a.load("lint")
+	if err != nil {
+		return err
+	}
+	known := func(id string) bool { x := base.Set().ByID(id); return x != nil && x.Family == "lint" }
+	for _, id := range append(append([]string{}, f.enable...), f.disable...) {
+		if !known(id) {
+			return usagef("%s: %q%s", a.tr("no such rule", "没有这条规则"), id, a.near(base, id))
+		}
+	}
+	o := lint.Options{Set: base.Set()}
+	if f.slurm != "" {
+		v, ok := rule.ParseVersion(f.slurm)
+		if !ok {
+			return usagef("--slurm-version: %q is no version such as 23.11", f.slurm)
+		}
+		o.Slurm = v
+	}
+	names, err := a.scripts(args, f.recursive)
+	if err != nil {
+		return err
+	}
+	if f.cluster {
+		m, err := run.NewMachine()
+		if err != nil {
+			return err
+		}
+		cl, err := slurm.Offer(ctx, m)
+		if err != nil {
+			return usagef("--cluster: %v", err)
+		}
+		o.Cluster = clusterOf(cl)
+	}
+	scontrol := a.slurmVersion(ctx, f)
+	var rs []lint.Report
+	var problems []fact.Problem
+	cfgs := map[string]*lint.Config{}
+	for _, name := range names {
+		src, err := a.script(name)
+		if err != nil {
+			problems = append(problems, fact.Problem{What: name, Why: reason(err)})
+			continue
+		}
+		shown := name
+		fo := o
+		if name == "-" {
+			shown = f.stdinName
+		} else {
+			fo.Open = beside(name)
+		}
+		if fo.Config, err = config(name, f, cfgs, known); err != nil {
+			return usageError{err}
+		}
+		if !fo.Slurm.Known() {
+			if v, ok := rule.ParseVersion(fo.Config.Slurm); ok {
+				fo.Slurm = v
+			} else {
+				fo.Slurm = scontrol
+			}
+		}
+		if f.fix || f.diff {
+			fixed := lint.Fix(shown, src, fo)
+			switch {
+			case f.diff:
+				if _, err := io.WriteString(a.Out, lint.Diff(shown, src, fixed)); err != nil {
+					return err
+				}
+				continue
+			case name == "-":
+				if _, err := a.Out.Write(fixed); err != nil {
+					return err
+				}
+				continue
+			case !bytes.Equal(fixed, src):
+				if err := replace(name, fixed); err != nil {
+					return usageError{err}
+				}
+				src = fixed
+			}
+		}
+		rs = append(rs, lint.File(shown, src, fo))
+	}
+	if f.diff || f.fix && len(names) == 1 && names[0] == "-" {
+		return a.lintEnd(nil, problems)
+	}
+	if err := a.showLint(rs, problems, base, f); err != nil {
+		return err
+	}
+	return a.lintEnd(rs, problems)
+}
+
+// lintEnd turns what was found into the exit status.
+func (a *app) lintEnd(rs []lint.Report, problems []fact.Problem) error {
+	for _, p := range problems {
+		fmt.Fprintf(a.Err, "ncclinic: %s: %s\n", p.What, p.Why)
+	}
+	if len(problems) > 0 {
+		return exitError(exitUsage)
+	}
+	for i := range rs {
+		if rs[i].Problems() {
+			return exitError(exitFound)
+		}
+	}
+	return nil
+}
+
+func (a *app) showLint(rs []lint.Report, problems []fact.Problem, base *rules.Base, f lintFlags) error {
+	switch a.out.format {
+	case "json", "sarif":
+		rep := lintReport(rs, problems)
+		rep.Tool, rep.Rules = Version, base.Set().Version
+		if a.out.format == "json" {
+			return render.JSON(a.Out, rep, base, a.lang)
+		}
+		return render.SARIF(a.Out, rep, base, a.lang)
+	}
+	var files []render.LintFile
+	for i := range rs {
+		r := &rs[i]
+		lf := render.LintFile{Name: r.Name, Line: func(n int) string { return mask.Text(r.Script.Line(n)) }}
+		for k := range r.Findings {
+			lf.Findings = append(lf.Findings, r.Findings[k].Finding)
+		}
+		files = append(files, lf)
+	}
+	switch a.out.format {
+	case "github":
+		return render.LintGitHub(a.Out, files, base, a.lang)
+	case "checkstyle":
+		return render.LintCheckstyle(a.Out, files, base, a.lang)
+	}
+	st, err := a.style()
+	if err != nil {
+		return err
+	}
+	return render.LintText(a.Out, files, base, render.LintOptions{Lang: a.lang, Style: st, Verbose: a.out.verbose, Notes: f.notes})
+}
+
+// lintReport is one report of all files by the contract.
+func lintReport(rs []lint.Report, problems []fact.Problem) *diag.Report {
+	rep := &diag.Report{Schema: diag.ReportSchema, Subject: fact.Subject{Kind: "script"}, Verdict: diag.OK, Findings: []diag.Finding{}, Ran: []diag.Ran{}, Problems: problems}
+	if problems == nil {
+		rep.Problems = []fact.Problem{}
+	}
+	if len(rs) == 1 {
+		rep.Subject.Name = rs[0].Name
+	}
+	hit := map[string]bool{}
+	for i := range rs {
+		for k := range rs[i].Findings {
+			f := rs[i].Findings[k].Finding
+			for e := range f.Evidence {
+				f.Evidence[e].Excerpt = mask.Text(f.Evidence[e].Excerpt)
+			}
+			if f.Fixes == nil {
+				f.Fixes = []diag.Fix{}
+			}
+			hit[f.ID] = true
+			switch {
+			case f.Severity == diag.Error:
+				rep.Verdict = diag.Broken
+			case f.Severity == diag.Warning && rep.Verdict == diag.OK:
+				rep.Verdict = diag.Warned
+			}
+			rep.Findings = append(rep.Findings, f)
+		}
+	}
+	for id := range hit {
+		rep.Ran = append(rep.Ran, diag.Ran{Rule: id, Status: diag.Hit})
+	}
+	sort.Slice(rep.Ran, func(i, j int) bool { return rep.Ran[i].Rule < rep.Ran[j].Rule })
+	return rep
+}
+
+// slurmVersion asks scontrol, unless the caller said which release it is.
+func (a *app) slurmVersion(ctx context.Context, f lintFlags) rule.Version {
+	if f.slurm != "" || a.Getenv("NCCLINIC_NO_SCONTROL") != "" {
+		return rule.Version{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	m, err := run.NewMachine()
+	if err != nil {
+		return rule.Version{}
+	}
+	v, _ := rule.ParseVersion(slurm.ClientVersion(ctx, m))
+	return v
+}
+
+// scripts expands what the user names.
+func (a *app) scripts(args []string, recursive bool) ([]string, error) {
+	var out []string
+	for _, arg := range args {
+		if arg == "-" {
+			out = append(out, arg)
+			continue
+		}
+		st, err := os.Stat(arg)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		if !st.IsDir() {
+			out = append(out, arg)
+			continue
+		}
+		if !recursive {
+			return nil, usagef("%s: %s", arg, a.tr("is a folder; -r lints what is below it", "是目录；用 -r 检查其中的脚本"))
+		}
+		err = filepath.WalkDir(arg, func(p string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return nil // what cannot be listed is left out, as find does
+			case d.IsDir() && p != arg && strings.HasPrefix(d.Name(), "."):
+				return fs.SkipDir
+			case d.Type().IsRegular() && len(out) < maxInputs:
+				if head, err := headOf(p); err == nil && lint.Candidate(p, head) {
+					out = append(out, p)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, usageError{err}
+		}
+	}
+	return out, nil
+}
+
+// headOf reads the beginning of a file.
+func headOf(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := make([]byte, 16<<10)
+	n, err := io.ReadFull(f, b)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	return b[:n], nil
+}
+
+func (a *app) script(name string) ([]byte, error) {
+	var r io.Reader = a.In
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if st, err := f.Stat(); err == nil && st.IsDir() {
+			return nil, errors.New("is a folder")
+		}
+		r = f
+	}
+	b, err := io.ReadAll(io.LimitReader(r, maxScript+1))
+	if err == nil && len(b) > maxScript {
+		err = fmt.Errorf("larger than %d MiB", maxScript>>20)
+	}
+	return b, err
+}
+
+// beside opens files in the folder of a script and below it, never elsewhere.
+func beside(name string) func(string) ([]byte, error) {
+	dir := filepath.Dir(name)
+	return func(p string) ([]byte, error) {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return nil, err
+		}
+		defer root.Close()
+		f, err := root.Open(filepath.Clean(strings.TrimPrefix(p, "./")))
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() || st.Size() > 1<<20 {
+			return nil, errors.New("not a small regular file")
+		}
+		return io.ReadAll(io.LimitReader(f, 1<<20))
+	}
+}
+
+// config finds the configuration of a script: the one named, or the nearest
+// one in its folder or above.
+func config(name string, f lintFlags, seen map[string]*lint.Config, known func(string) bool) (*lint.Config, error) {
+	c, err := configFile(name, f, seen, known)
+	if err != nil {
+		return nil, err
+	}
+	out := *c
+	out.Rules = map[string]string{}
+	for k, v := range c.Rules {
+		out.Rules[k] = v
+	}
+	for _, id := range f.enable {
+		if out.Rules[id] == "" || out.Rules[id] == "off" {
+			out.Rules[id] = "on"
+		}
+	}
+	for _, id := range f.disable {
+		out.Rules[id] = "off"
+	}
+	return &out, nil
+}
+
+func configFile(name string, f lintFlags, seen map[string]*lint.Config, known func(string) bool) (*lint.Config, error) {
+	read := func(p string) (*lint.Config, error) {
+		if c := seen[p]; c != nil {
+			return c, nil
+		}
+		raw, err := os.ReadFile(p)
+		if err != nil {
+			return nil, err
+		}
+		c, err := lint.ReadConfig(raw, p, known)
+		if err == nil {
+			seen[p] = c
+		}
+		return c, err
+	}
+	if f.config != "" {
+		return read(f.config)
+	}
+	dir := "."
+	if name != "-" {
+		dir = filepath.Dir(name)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return &lint.Config{}, nil
+	}
+	start := abs
+	if c, ok := seen[start]; ok {
+		return c, nil
+	}
+	found := &lint.Config{}
+	for {
+		p := filepath.Join(abs, lint.ConfigName)
+		if st, err := os.Stat(p); err == nil && st.Mode().IsRegular() {
+			if found, err = read(p); err != nil {
+				return nil, err
+			}
+			break
+		}
+		up := filepath.Dir(abs)
+		if up == abs {
+			break
+		}
+		abs = up
+	}
+	seen[start] = found
+	return found, nil
+}
+
+// replace writes a file anew and keeps its mode; a crash leaves the old one.
+func replace(name string, data []byte) error {
+	if p, err := filepath.EvalSymlinks(name); err == nil {
+		name = p
+	}
+	st, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	t, err := os.CreateTemp(filepath.Dir(name), ".ncclinic-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(t.Name())
+	if _, err = t.Write(data); err == nil {
+		err = t.Chmod(st.Mode().Perm())
+	}
+	if e := t.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(t.Name(), name)
+}
+
+func reason(err error) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}

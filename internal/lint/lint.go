@@ -1,0 +1,307 @@
+// Package lint runs the lint rules over files: configuration, comments that
+// silence rules, and edits.
+package lint
+
+import (
+	"bytes"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/collect/script"
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/rules/lint"
+)
+
+// Options of File.
+type Options struct {
+	Set     *diag.Set
+	Config  *Config
+	Slurm   lint.Version
+	Cluster *lint.Cluster
+	Open    func(path string) ([]byte, error) // files beside the script; nil: none
+}
+
+// Report is what was found in one file.
+type Report struct {
+	Name     string
+	Src      []byte
+	Script   *fact.Script
+	Findings []lint.Result
+	Ignored  int // findings that a comment or the configuration silences
+}
+
+// File lints one script.
+func File(name string, src []byte, o Options) Report {
+	s := script.Parse(name, src, script.Options{Open: o.Open})
+	cfg := o.Config
+	if cfg == nil {
+		cfg = &Config{}
+	}
+	lo := lint.Options{Slurm: o.Slurm, Site: cfg.siteOptions(), Cluster: o.Cluster, Enable: cfg.enabled, Disable: cfg.disabled}
+	r := Report{Name: name, Src: src, Script: s}
+	silent := comments(src)
+	for _, f := range lint.Run(o.Set, s, lo) {
+		if sev, ok := cfg.severity(f.ID); ok {
+			f.Severity = sev
+		}
+		if cfg.ignores(name, f.ID) || silent.has(f.Where[0].Line, f.ID) {
+			r.Ignored++
+			continue
+		}
+		r.Findings = append(r.Findings, f)
+	}
+	return r
+}
+
+// Count returns the number of findings of a severity.
+func (r *Report) Count(s diag.Severity) int {
+	n := 0
+	for i := range r.Findings {
+		if r.Findings[i].Severity == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Problems reports whether there is an error or a warning.
+func (r *Report) Problems() bool { return r.Count(diag.Error)+r.Count(diag.Warning) > 0 }
+
+// Edits returns the safe edits of all findings.
+func (r *Report) Edits() []lint.Edit {
+	var es []lint.Edit
+	for i := range r.Findings {
+		es = append(es, r.Findings[i].Edits...)
+	}
+	return es
+}
+
+// maxRounds bounds repeated fixing: an edit may reveal what it hid (a directive
+// that was not read before).
+const maxRounds = 5
+
+// Fix applies safe edits until none is left and returns the new source.
+func Fix(name string, src []byte, o Options) []byte {
+	for range maxRounds {
+		r := File(name, src, o)
+		next := lint.Apply(src, r.Edits())
+		if bytes.Equal(next, src) {
+			return src
+		}
+		src = next
+	}
+	return src
+}
+
+// silenced says which rules comments switch off: by line, 0 for the whole file.
+type silenced map[int][]string
+
+func (s silenced) has(line int, id string) bool {
+	for _, l := range []int{0, line} {
+		for _, x := range s[l] {
+			if x == id || x == "all" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var ignoreMark = []byte("ncclinic: ignore")
+
+// comments finds "# ncclinic: ignore=RULE[,RULE]" (this line, or the next when it
+// stands alone) and "# ncclinic: ignore-file=RULE".
+func comments(src []byte) silenced {
+	out := silenced{}
+	if !bytes.Contains(src, ignoreMark) {
+		return out
+	}
+	for n, l := range bytes.Split(src, []byte("\n")) {
+		i := bytes.Index(l, ignoreMark)
+		if i < 0 || !bytes.Contains(l[:i], []byte("#")) {
+			continue
+		}
+		rest := string(l[i+len(ignoreMark):])
+		line := n + 1
+		alone := len(bytes.Trim(l[:i], " \t#")) == 0
+		switch {
+		case strings.HasPrefix(rest, "-file"):
+			rest, line = rest[5:], 0
+		case alone:
+			line++
+		}
+		rest = strings.TrimSpace(rest)
+		ids := []string{"all"}
+		if v, ok := strings.CutPrefix(rest, "="); ok {
+			v, _, _ = strings.Cut(v, " ")
+			ids = strings.Split(strings.TrimSpace(v), ",")
+		}
+		for _, id := range ids {
+			out[line] = append(out[line], strings.TrimSpace(id))
+		}
+	}
+	return out
+}
+
+// Diff writes a unified diff of two versions of a file, with three lines of context.
+func Diff(name string, a, b []byte) string {
+	if bytes.Equal(a, b) {
+		return ""
+	}
+	x, y := lines(a), lines(b)
+	var out strings.Builder
+	out.WriteString("--- " + name + "\n+++ " + name + "\n")
+	for _, h := range hunks(x, y) {
+		out.WriteString(h)
+	}
+	return out.String()
+}
+
+func lines(b []byte) []string {
+	if len(b) == 0 {
+		return nil
+	}
+	l := strings.SplitAfter(string(b), "\n")
+	if l[len(l)-1] == "" {
+		l = l[:len(l)-1]
+	}
+	return l
+}
+
+// op is one line of an edit script.
+type op struct {
+	kind byte // ' ', '-', '+'
+	text string
+	a, b int // line numbers in both versions, from 0
+}
+
+// script of edits: common head and tail, and a longest common subsequence for
+// what is between, when that is small.
+func editScript(x, y []string) []op {
+	var ops []op
+	i := 0
+	for i < len(x) && i < len(y) && x[i] == y[i] {
+		ops = append(ops, op{' ', x[i], i, i})
+		i++
+	}
+	ex, ey := len(x), len(y)
+	for ex > i && ey > i && x[ex-1] == y[ey-1] {
+		ex--
+		ey--
+	}
+	mx, my := x[i:ex], y[i:ey]
+	if len(mx)*len(my) <= 4<<20 {
+		t := make([][]int32, len(mx)+1)
+		for k := range t {
+			t[k] = make([]int32, len(my)+1)
+		}
+		for a := len(mx) - 1; a >= 0; a-- {
+			for b := len(my) - 1; b >= 0; b-- {
+				if mx[a] == my[b] {
+					t[a][b] = t[a+1][b+1] + 1
+				} else {
+					t[a][b] = max(t[a+1][b], t[a][b+1])
+				}
+			}
+		}
+		a, b := 0, 0
+		for a < len(mx) || b < len(my) {
+			switch {
+			case a < len(mx) && b < len(my) && mx[a] == my[b]:
+				ops = append(ops, op{' ', mx[a], i + a, i + b})
+				a++
+				b++
+			case b >= len(my) || a < len(mx) && t[a+1][b] >= t[a][b+1]:
+				ops = append(ops, op{'-', mx[a], i + a, i + b})
+				a++
+			default:
+				ops = append(ops, op{'+', my[b], i + a, i + b})
+				b++
+			}
+		}
+	} else {
+		for k, l := range mx {
+			ops = append(ops, op{'-', l, i + k, i})
+		}
+		for k, l := range my {
+			ops = append(ops, op{'+', l, ex, i + k})
+		}
+	}
+	for k := 0; ex+k < len(x); k++ {
+		ops = append(ops, op{' ', x[ex+k], ex + k, ey + k})
+	}
+	return ops
+}
+
+func hunks(x, y []string) []string {
+	const ctx = 3
+	ops := editScript(x, y)
+	var out []string
+	for i := 0; i < len(ops); {
+		if ops[i].kind == ' ' {
+			i++
+			continue
+		}
+		from := max(0, i-ctx)
+		to, same := i, 0
+		for to < len(ops) && same <= 2*ctx {
+			if ops[to].kind == ' ' {
+				same++
+			} else {
+				same = 0
+			}
+			to++
+		}
+		to = min(len(ops), to-max(0, same-ctx))
+		var b strings.Builder
+		na, nb := 0, 0
+		for _, o := range ops[from:to] {
+			if o.kind != '+' {
+				na++
+			}
+			if o.kind != '-' {
+				nb++
+			}
+		}
+		b.WriteString("@@ -" + span(ops[from].a, na) + " +" + span(ops[from].b, nb) + " @@\n")
+		for _, o := range ops[from:to] {
+			b.WriteByte(o.kind)
+			b.WriteString(o.text)
+			if !strings.HasSuffix(o.text, "\n") {
+				b.WriteString("\n\\ No newline at end of file\n")
+			}
+		}
+		out = append(out, b.String())
+		i = to
+	}
+	return out
+}
+
+func span(from, n int) string {
+	if n == 0 {
+		return itoa(from) + ",0"
+	}
+	if n == 1 {
+		return itoa(from + 1)
+	}
+	return itoa(from+1) + "," + itoa(n)
+}
+
+// Candidate reports whether a file below a folder is worth linting: its name
+// ends as batch scripts do, or its text has a directive.
+func Candidate(name string, head []byte) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".sbatch", ".slurm", ".slrm", ".batch":
+		return true
+	case ".sh", ".bash", ".job", ".sub", ".submit", ".txt", ".cmd", "", ".in", ".template", ".tmpl", ".j2", ".jinja", ".jinja2":
+		return bytes.HasPrefix(head, []byte("#SBATCH")) || bytes.Contains(head, []byte("\n#SBATCH")) || bytes.Contains(head, []byte("\r#SBATCH"))
+	}
+	return false
+}
+
+// Sort orders reports by name.
+func Sort(rs []Report) {
+	sort.SliceStable(rs, func(i, j int) bool { return rs[i].Name < rs[j].Name })
+}
