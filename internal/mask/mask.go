@@ -64,6 +64,9 @@ func secretAt(s string, i, j int, word string) (from, to int) {
 	if strings.HasPrefix(s[j:], "://") {
 		return userinfo(s, j+3)
 	}
+	if strings.HasPrefix(s[j:], ":/") && foldAny(word, "http", "https") { // a URL that was cleaned like a path
+		return userinfo(s, j+2)
+	}
 	if n := tokenShape(word); n >= 0 {
 		return i + n, j
 	}

@@ -12,6 +12,7 @@ func TestText(t *testing.T) {
 		{"https://ghp_0123456789abcdefghij@github.com/x", "https://***@github.com/x"},
 		{"http://u:p@ss@h:8080/x?a=b", "http://***@h:8080/x?a=b"},
 		{"ssh://git@github.com/x", "ssh://git@github.com/x"},
+		{"/x/https:/user:pw@host/bin/python", "/x/https:/***@host/bin/python"},
 		{"see http://a/b and mail me@x.org", "see http://a/b and mail me@x.org"},
 		{"https://h/x?access_token=abc&b=1", "https://h/x?access_token=***&b=1"},
 		{"https://h/x?X-Amz-Signature=abcdef", "https://h/x?X-Amz-Signature=***"},
