@@ -304,24 +304,6 @@ func optText(o []fact.Directive) string {
 	return strings.Join(out, " ")
 }
 
-// headerEnd returns the byte offset at which a directive line may be inserted:
-// after the last live directive, else after the first line.
-func (c *Ctx) headerEnd() int {
-	line := 1
-	for i := range c.S.Directives {
-		line = max(line, c.S.Directives[i].Line)
-	}
-	return c.afterLine(line)
-}
-
-func (c *Ctx) afterLine(n int) int {
-	_, to, ok := c.S.LineRange(n)
-	if !ok {
-		return len(c.S.Src)
-	}
-	return min(to+1, len(c.S.Src))
-}
-
 // lineSpan is a whole line with its end.
 func (c *Ctx) lineSpan(n int) (from, to int) {
 	from, to, _ = c.S.LineRange(n)

@@ -40,6 +40,7 @@ func (p *parser) body() {
 	stmts, err := parseShell(p.src, s.Shell)
 	if err != nil && s.Shell != "zsh" {
 		s.Syntax = err
+		p.angle()
 	}
 	s.Parsed = true
 	for _, st := range stmts {
@@ -93,10 +94,15 @@ func parseShell(src, shell string) ([]*syntax.Stmt, *fact.SyntaxError) {
 	ps := syntax.NewParser(syntax.Variant(lang))
 	var out []*syntax.Stmt
 	err := safely(func() error {
-		return ps.Stmts(strings.NewReader(src), func(st *syntax.Stmt) bool {
-			out = append(out, st)
-			return len(out) < maxCommands
-		})
+		for st, err := range ps.StmtsSeq(strings.NewReader(src)) {
+			if err != nil {
+				return err
+			}
+			if out = append(out, st); len(out) >= maxCommands {
+				break
+			}
+		}
+		return nil
 	})
 	if err == nil {
 		return out, nil
