@@ -8,7 +8,7 @@ import (
 
 var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
 	s, r := c.S, &c.S.Request
-	if !c.submitted() || r.EffectiveNodes < 2 || s.HetGroups > 0 || c.sourcedUnknown() || s.CallsSbatch {
+	if !c.submitted() || r.EffectiveNodes < 2 || s.HetGroups > 0 || s.CallsSbatch {
 		return
 	}
 	if r.NodesMax > 0 && r.Nodes == 1 && r.EffectiveNodes == 1 {
@@ -36,7 +36,7 @@ var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
 	if first == nil {
 		// A plain program: only when the job has tasks for it and a rendezvous is set up.
 		tasks := max(r.Tasks, r.TasksPerNode*r.EffectiveNodes)
-		if tasks < 2 || !c.assigned("MASTER_ADDR") && !c.assigned("WORLD_SIZE") {
+		if tasks < 2 || c.sourcedUnknown() || !c.assigned("MASTER_ADDR") && !c.assigned("WORLD_SIZE") {
 			return
 		}
 		for i := range s.Launches {

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
@@ -38,7 +39,7 @@ var _ = Checks.Add("no-gpu-requested", func(c *Ctx) {
 			return
 		}
 	}
-	if c.cpuOnly() || !c.gpuSign() || c.amd() {
+	if c.cpuOnly() || !c.gpuSign() || c.amd() || notTraining.MatchString(strings.ToLower(c.S.Name+" "+r.Partition+" "+r.JobName)) {
 		return
 	}
 	var hit *fact.Launch
@@ -51,3 +52,6 @@ var _ = Checks.Add("no-gpu-requested", func(c *Ctx) {
 		c.Hit(hit.Pos, "program", fact.Clip(show(hit), 60))
 	}
 })
+
+// notTraining are words of jobs that work on CPUs.
+var notTraining = regexp.MustCompile(`download|prepost|preproc|prepare|tokeni|convert|cpu|archive|compile|build`)

@@ -9,7 +9,7 @@ var _ = Checks.Add("rank-expanded-in-batch-shell", func(c *Ctx) {
 		if x.harmless {
 			continue
 		}
-		r := c.Hit(x.pos, "variable", x.variable, "as", x.as)
+		r := c.Hit(x.pos, "variable", "$"+x.variable, "as", x.as)
 		if x.export {
 			r.Args["variant"] = "export"
 			r.Sev(diag.Warning)

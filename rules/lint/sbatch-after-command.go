@@ -12,6 +12,11 @@ var _ = Checks.Add("sbatch-after-command", func(c *Ctx) {
 	if s.Generator || s.FirstCmd.Line == 0 {
 		return
 	}
+	for _, p := range s.Placeholders {
+		if p.Line == s.FirstCmd.Line {
+			return // the line stands for directives
+		}
+	}
 	var lines []fact.Stray
 	for _, x := range s.Stray {
 		if x.Kind == fact.StrayLate && len(x.Options) > 0 {

@@ -16,6 +16,6 @@ var _ = Checks.Add("undefined-var", func(c *Ctx) {
 			continue
 		}
 		seen[r.Name] = true
-		c.Hit(r.Pos, "name", r.Name)
+		c.Hit(r.Pos, "name", "$"+r.Name)
 	}
 })

@@ -444,7 +444,7 @@ func localEnv(c *Ctx, x *fact.ScriptCmd) bool {
 func trains(c *Ctx) bool {
 	found := false
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
-		if training(l) || l.Kind == fact.LaunchWrapper {
+		if training(l) || l.Kind == fact.LaunchWrapper && l.Step >= 0 {
 			found = true
 		}
 	})
@@ -460,7 +460,7 @@ func readAnywhere(c *Ctx, name string) bool {
 	return false
 }
 
-// localName reports names that nobody exports at submission: with a small letter.
+// localName reports names that nobody exports at submission: small letters only.
 func localName(n string) bool {
 	switch n {
 	case "http_proxy", "https_proxy", "no_proxy", "ftp_proxy", "all_proxy", "user", "home":
@@ -470,11 +470,11 @@ func localName(n string) bool {
 		return false
 	}
 	for i := 0; i < len(n); i++ {
-		if n[i] >= 'a' && n[i] <= 'z' {
-			return true
+		if n[i] >= 'A' && n[i] <= 'Z' {
+			return false // groups and sites export names such as six_ALL_CCFRWORK
 		}
 	}
-	return false
+	return true
 }
 
 func isFunc(c *Ctx, name string) bool {

@@ -93,6 +93,9 @@ func parseShell(src, shell string) ([]*syntax.Stmt, *fact.SyntaxError) {
 	}
 	ps := syntax.NewParser(syntax.Variant(lang))
 	var out []*syntax.Stmt
+	patched := 0
+again:
+	out = nil
 	err := safely(func() error {
 		for st, err := range ps.StmtsSeq(strings.NewReader(src)) {
 			if err != nil {
@@ -111,6 +114,14 @@ func parseShell(src, shell string) ([]*syntax.Stmt, *fact.SyntaxError) {
 	var le syntax.LangError
 	switch {
 	case errors.As(err, &pe):
+		// a=([0]*3): bash takes the word as it is, the parser wants an index.
+		if off := int(pe.Pos.Offset()); strings.Contains(pe.Text, "must be followed by `=`") && patched < 20 && off < len(src) {
+			if i := strings.LastIndexByte(src[:off+1], '['); i >= 0 {
+				src = src[:i] + "x" + src[i+1:]
+				patched++
+				goto again
+			}
+		}
 		return out, &fact.SyntaxError{Pos: fact.Pos{Line: int(pe.Pos.Line()), Col: int(pe.Pos.Col())}, Text: pe.Text}
 	case errors.As(err, &le):
 		return out, nil // valid in another shell; not this rule's business

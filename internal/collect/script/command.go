@@ -935,6 +935,9 @@ func (p *parser) quoteStrays() {
 		return
 	}
 	in := func(line int) bool {
+		if s.Syntax != nil && line > s.Syntax.Line {
+			return true // what stands after it could not be read: perhaps a here-document
+		}
 		for i := range s.Heredocs {
 			if h := &s.Heredocs[i]; line >= h.Line && line <= h.End {
 				return true

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
@@ -358,14 +359,29 @@ func (p *parser) placeholders() {
 		}
 	}
 	for i := range s.Refused {
-		if t := placeholder(s.Refused[i].Text); t != "" {
-			s.Placeholders = append(s.Placeholders, fact.Placeholder{Pos: s.Refused[i].Pos, Text: t, Live: true})
+		e := &s.Refused[i]
+		t := placeholder(e.Text)
+		if t == "" { // with blanks inside: { partition }, {{ nodes }}
+			if m := blankHolder.FindStringSubmatch(s.Line(e.Line)); m != nil {
+				t = m[1]
+			}
+		}
+		if t != "" {
+			s.Placeholders = append(s.Placeholders, fact.Placeholder{Pos: e.Pos, Text: t, Live: true})
+		}
+	}
+	if n := s.FirstCmd.Line; n > 0 { // a line that is one placeholder: {sbatch_options}
+		if l := strings.TrimSpace(s.Line(n)); len(l) > 2 && len(l) < 60 && l[0] == '{' && l[len(l)-1] == '}' && isName(strings.Trim(l, "{} ")) {
+			s.Placeholders = append(s.Placeholders, fact.Placeholder{Pos: s.FirstCmd, Text: l})
 		}
 	}
 	if strings.Contains(string(s.Src[:min(len(s.Src), MaxSize)]), "{{") {
 		p.jinja()
 	}
 }
+
+// blankHolder is a placeholder with blanks in it.
+var blankHolder = regexp.MustCompile(`(?:^|[^$<{])([<{]{1,2}\s*[A-Za-z][\w .-]*[>}]{1,2})`)
 
 // jinja finds {{ x }} and {% x %} outside of what bash itself writes so.
 func (p *parser) jinja() {
@@ -377,9 +393,30 @@ func (p *parser) jinja() {
 			if i < 0 {
 				continue
 			}
-			if j := strings.Index(l[i:], pair[1]); j > 0 && j < 80 && (i == 0 || l[i-1] != '$') && !strings.HasPrefix(strings.TrimSpace(l), "#") {
+			if j := strings.Index(l[i:], pair[1]); j > 0 && j < 80 && (i == 0 || l[i-1] != '$' || pair[0] == "{{") && !strings.HasPrefix(strings.TrimSpace(l), "#") {
 				s.Placeholders = append(s.Placeholders, fact.Placeholder{Pos: fact.Pos{Line: n, Col: i + 1}, Text: l[i : i+j+2]})
 				break
+			}
+		}
+	}
+}
+
+// angle finds <NAME> in the body of a script that the shell cannot read.
+func (p *parser) angle() {
+	s := p.s
+	for n := s.Syntax.Line - 1; n <= s.Syntax.Line+1; n++ {
+		l := s.Line(n)
+		if strings.HasPrefix(strings.TrimSpace(l), "#") {
+			continue
+		}
+		for i := 0; i < len(l); i++ {
+			if l[i] != '<' || i+1 >= len(l) || l[i+1] == '<' || l[i+1] == ' ' || l[i+1] == '(' {
+				continue
+			}
+			j := strings.IndexByte(l[i:], '>')
+			if j > 2 && j < 80 && !strings.ContainsAny(l[i:i+j], "/$|;&") {
+				s.Placeholders = append(s.Placeholders, fact.Placeholder{Pos: fact.Pos{Line: n, Col: i + 1}, Text: l[i : i+j+1]})
+				return
 			}
 		}
 	}
