@@ -34,7 +34,7 @@ type Report struct {
 
 // File lints one script.
 func File(name string, src []byte, o Options) Report {
-	s := script.Parse(name, src, script.Options{Open: o.Open})
+	s := script.Parse(name, src, script.Options{Open: o.Open, BlankEnds: o.Slurm.Known() && o.Slurm.In("<22.06")})
 	cfg := o.Config
 	if cfg == nil {
 		cfg = &Config{}

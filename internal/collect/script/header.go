@@ -71,7 +71,7 @@ func (p *parser) apply(r *fact.Request, d *fact.Directive) {
 	case "gpus-per-socket":
 		gpus(&r.GPUsPerSocket)
 	case "gres", "tres-per-node":
-		r.GresGPUs, r.GresOther = 0, ""
+		r.GresGPUs, r.GresOther, r.GPUType = 0, "", ""
 		p.gres(r, d.Value)
 	case "tres-per-task":
 		if n, ok := tresGPUs(d.Value); ok {

@@ -11,6 +11,9 @@ type Options struct {
 	// Open returns a file that stands beside the script, named as the script
 	// names it; nil: no file is followed.
 	Open func(path string) ([]byte, error)
+	// BlankEnds makes a blank end a word of a directive even behind a backslash,
+	// as Slurm 22.05 does; later sources take "\ " into the word.
+	BlankEnds bool
 	// DirectivesOnly leaves the body alone.
 	DirectivesOnly bool
 }

@@ -108,7 +108,7 @@ type arg struct {
 // arguments splits a directive line into words as get_argument does.
 func (p *parser) arguments(b []byte, line, off int, out *getopt) {
 	for i := 0; ; {
-		a, n, why := argument(b[i:])
+		a, n, why := argument(b[i:], p.o.BlankEnds)
 		pos := fact.Pos{Line: line, Col: off + i + a.lead + 1}
 		switch why {
 		case fact.RefuseColon, fact.RefuseQuote:
@@ -129,8 +129,9 @@ type word struct {
 	ok   bool
 }
 
-// argument reads one word and says how much of b it took.
-func argument(b []byte) (w word, n int, refused string) {
+// argument reads one word and says how much of b it took. blankEnds: a blank
+// ends a word even behind a backslash.
+func argument(b []byte, blankEnds bool) (w word, n int, refused string) {
 	i := 0
 	for i < len(b) && isSpace(b[i]) {
 		i++
@@ -148,7 +149,7 @@ func argument(b []byte) (w word, n int, refused string) {
 			escaped = false
 		case c == '\\':
 			i++
-			if i < len(b) && b[i] == ' ' {
+			if i < len(b) && b[i] == ' ' && !blankEnds {
 				out, w.ok = append(out, ' '), true
 				i++
 			} else {
