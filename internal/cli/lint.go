@@ -9,8 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"sort"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -119,53 +123,41 @@ func (a *app) lint(ctx context.Context, args []string, f lintFlags) error {
 		o.Cluster = clusterOf(cl)
 	}
 	scontrol := a.slurmVersion(ctx, f)
-	var rs []lint.Report
-	var problems []fact.Problem
+	jobs := make([]lintJob, len(names))
 	cfgs := map[string]*lint.Config{}
-	for _, name := range names {
-		src, err := a.script(name)
-		if err != nil {
-			problems = append(problems, fact.Problem{What: name, Why: reason(err)})
-			continue
-		}
-		shown := name
-		fo := o
+	for i, name := range names {
+		j := &jobs[i]
+		j.name, j.shown, j.o = name, name, o
 		if name == "-" {
-			shown = f.stdinName
+			j.shown = f.stdinName
 		} else {
-			fo.Open = beside(name)
+			j.o.Open = beside(name)
 		}
-		if fo.Config, err = config(name, f, cfgs, known); err != nil {
+		if j.o.Config, err = config(name, f, cfgs, known); err != nil {
 			return usageError{err}
 		}
-		if !fo.Slurm.Known() {
-			if v, ok := rule.ParseVersion(fo.Config.Slurm); ok {
-				fo.Slurm = v
+		if !j.o.Slurm.Known() {
+			if v, ok := rule.ParseVersion(j.o.Config.Slurm); ok {
+				j.o.Slurm = v
 			} else {
-				fo.Slurm = scontrol
+				j.o.Slurm = scontrol
 			}
 		}
-		if f.fix || f.diff {
-			fixed := lint.Fix(shown, src, fo)
-			switch {
-			case f.diff:
-				if _, err := io.WriteString(a.Out, lint.Diff(shown, src, fixed)); err != nil {
-					return err
-				}
-				continue
-			case name == "-":
-				if _, err := a.Out.Write(fixed); err != nil {
-					return err
-				}
-				continue
-			case !bytes.Equal(fixed, src):
-				if err := replace(name, fixed); err != nil {
-					return usageError{err}
-				}
-				src = fixed
-			}
+	}
+	a.lintAll(ctx, jobs, f)
+	var rs []lint.Report
+	var problems []fact.Problem
+	for i := range jobs {
+		j := &jobs[i]
+		if _, err := a.Out.Write(j.out); err != nil {
+			return err
 		}
-		rs = append(rs, lint.File(shown, src, fo))
+		switch {
+		case j.err != nil:
+			problems = append(problems, fact.Problem{What: j.name, Why: reason(j.err)})
+		case j.report != nil:
+			rs = append(rs, *j.report)
+		}
 	}
 	if f.diff || f.fix && len(names) == 1 && names[0] == "-" {
 		return a.lintEnd(nil, problems)
@@ -174,6 +166,61 @@ func (a *app) lint(ctx context.Context, args []string, f lintFlags) error {
 		return err
 	}
 	return a.lintEnd(rs, problems)
+}
+
+// lintJob is one script on its way.
+type lintJob struct {
+	name, shown string
+	o           lint.Options
+	report      *lint.Report
+	out         []byte // a patch, or the mended standard input
+	err         error
+}
+
+// lintAll works on scripts at once, as many as there are CPUs.
+func (a *app) lintAll(ctx context.Context, jobs []lintJob, f lintFlags) {
+	// Scripts are small and many: fewer collections are worth the memory.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range min(runtime.GOMAXPROCS(0), len(jobs)) {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(jobs) {
+					return
+				}
+				a.lintOne(&jobs[i], f)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (a *app) lintOne(j *lintJob, f lintFlags) {
+	src, err := a.script(j.name)
+	if err != nil {
+		j.err = err
+		return
+	}
+	if f.fix || f.diff {
+		fixed := lint.Fix(j.shown, src, j.o)
+		switch {
+		case f.diff:
+			j.out = []byte(lint.Diff(j.shown, src, fixed))
+			return
+		case j.name == "-":
+			j.out = fixed
+			return
+		case !bytes.Equal(fixed, src):
+			if j.err = replace(j.name, fixed); j.err != nil {
+				return
+			}
+			src = fixed
+		}
+	}
+	r := lint.File(j.shown, src, j.o)
+	j.report = &r
 }
 
 // lintEnd turns what was found into the exit status.

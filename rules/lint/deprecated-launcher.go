@@ -5,11 +5,8 @@ import (
 )
 
 var _ = Checks.Add("deprecated-launcher", func(c *Ctx) {
-	if oldTorch(c) {
-		return
-	}
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
-		if l.Kind == fact.LaunchLegacy && len(c.out) == 0 {
+		if l.Kind == fact.LaunchLegacy && len(c.out) == 0 && !oldTorch(c) {
 			c.Hit(l.Pos)
 		}
 	})

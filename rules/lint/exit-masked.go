@@ -8,7 +8,7 @@ import (
 
 var _ = Checks.Add("exit-masked", func(c *Ctx) {
 	s := c.S
-	if !c.submitted() || s.Option("e", 1<<30) || len(s.Top) == 0 || c.says("$?", "pipestatus", "trap ") {
+	if !c.submitted() || s.Option("e", 1<<30) || len(s.Top) == 0 {
 		return
 	}
 	last := -1
@@ -22,7 +22,7 @@ var _ = Checks.Add("exit-masked", func(c *Ctx) {
 			}
 		}
 	})
-	if last < 0 || s.Commands[last].OrElse {
+	if last < 0 || s.Commands[last].OrElse || c.says("$?", "pipestatus", "trap ") {
 		return
 	}
 	end := s.Top[len(s.Top)-1]

@@ -7,7 +7,7 @@ import (
 )
 
 var _ = Checks.Add("foreign-scheduler-var", func(c *Ctx) {
-	if !c.submitted() || c.says("#pbs ", "#bsub ", "#cobalt", "qsub") {
+	if !c.submitted() {
 		return
 	}
 	seen := map[string]bool{}
@@ -16,7 +16,7 @@ var _ = Checks.Add("foreign-scheduler-var", func(c *Ctx) {
 			continue
 		}
 		for p, n := range map[string]string{"PBS_": "PBS", "LSB_": "LSF", "KUBERNETES_": "Kubernetes", "COBALT_": "Cobalt", "SGE_": "Grid Engine"} {
-			if strings.HasPrefix(r.Name, p) {
+			if strings.HasPrefix(r.Name, p) && !c.says("#pbs ", "#bsub ", "#cobalt", "qsub") {
 				seen[r.Name] = true
 				c.Hit(r.Pos, "name", r.Name, "scheduler", n)
 			}

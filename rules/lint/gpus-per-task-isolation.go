@@ -6,7 +6,7 @@ import (
 
 var _ = Checks.Add("gpus-per-task-isolation", func(c *Ctx) {
 	s, r := c.S, &c.S.Request
-	if c.says("lightning", "pl_", "--trainer", "trainer.devices", "trainer.accelerator", "cuda_visible_devices", "nemo", "gpu-bind", "gpu_bind", "tres-bind", "allow-task-sharing", "--device cuda:0", "--device=cuda:0") {
+	if s.Opt("gpus-per-task") == nil && s.Opt("tres-per-task") == nil && len(s.Steps) == 0 {
 		return
 	}
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
@@ -21,7 +21,7 @@ var _ = Checks.Add("gpus-per-task-isolation", func(c *Ctx) {
 		} else if d := s.Opt("gpus-per-task"); d != nil {
 			per, pos = r.GPUsPerTask, d.Pos
 		}
-		if per != 1 {
+		if per != 1 || c.says("lightning", "pl_", "--trainer", "trainer.devices", "trainer.accelerator", "cuda_visible_devices", "nemo", "gpu-bind", "gpu_bind", "tres-bind", "allow-task-sharing", "--device cuda:0", "--device=cuda:0") {
 			return
 		}
 		tpn := st.EffTPN

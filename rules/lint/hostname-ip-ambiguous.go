@@ -7,9 +7,6 @@ import (
 )
 
 var _ = Checks.Add("hostname-ip-ambiguous", func(c *Ctx) {
-	if c.says("read -ra", "read -a", "addr[", "%% *", "%%\\ *", "%% }", "nodes_ip") {
-		return
-	}
 	c.cmds(func(x *fact.ScriptCmd) {
 		if len(x.PipeTo) > 0 || len(c.out) > 0 {
 			return
@@ -17,7 +14,7 @@ var _ = Checks.Add("hostname-ip-ambiguous", func(c *Ctx) {
 		for _, w := range x.Words[1:] {
 			switch w.Text {
 			case "-i", "-I", "--ip-address", "--all-ip-addresses":
-				if !x.Subst && !strings.Contains(c.S.Line(x.Line), "=$(") && !strings.Contains(c.S.Line(x.Line), "=`") {
+				if c.says("read -ra", "read -a", "addr[", "%% *", "%%\\ *", "%% }", "nodes_ip") || !x.Subst && !strings.Contains(c.S.Line(x.Line), "=$(") && !strings.Contains(c.S.Line(x.Line), "=`") {
 					return
 				}
 				c.Hit(w.Pos, "option", w.Text)

@@ -87,7 +87,7 @@ type shared struct {
 
 // Run runs the lint rules of a set over a script, in order of place.
 func Run(set *diag.Set, s *fact.Script, o Options) []Result {
-	sh := &shared{}
+	c := &Ctx{S: s, O: o, shared: &shared{}}
 	var out []Result
 	for _, r := range set.Rules {
 		f := Checks[r.ID]
@@ -101,7 +101,7 @@ func Run(set *diag.Set, s *fact.Script, o Options) []Result {
 		if r.Slurm != "" && !wanted && !(o.Slurm.Known() && o.Slurm.In(r.Slurm)) {
 			continue
 		}
-		c := &Ctx{S: s, O: o, rule: r, shared: sh}
+		c.rule, c.out = r, nil
 		f(c)
 		out = append(out, c.out...)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 var _ = Checks.Add("pip-install-in-job", func(c *Ctx) {
-	if !c.submitted() || !trains(c) || c.says("slurm_tmpdir", "virtualenv --no-download") {
+	if !c.submitted() || !c.says("install", "conda update") || !trains(c) || c.says("slurm_tmpdir", "virtualenv --no-download") {
 		return
 	}
 	for i := range c.S.Commands {

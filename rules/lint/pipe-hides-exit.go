@@ -5,9 +5,6 @@ import (
 )
 
 var _ = Checks.Add("pipe-hides-exit", func(c *Ctx) {
-	if c.says("pipestatus") {
-		return
-	}
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
 		x := c.outermost(l.Cmd)
 		if len(c.out) > 0 || x.Neg && !x.OrElse || x.Subst || x.Back || x.Trap || len(x.PipeTo) == 0 || c.S.Option("pipefail", x.Seq) || x.File != "" {
@@ -17,7 +14,7 @@ var _ = Checks.Add("pipe-hides-exit", func(c *Ctx) {
 			return
 		}
 		to := x.PipeTo[len(x.PipeTo)-1]
-		if to == "" || to == "while" {
+		if to == "" || to == "while" || c.says("pipestatus") {
 			return
 		}
 		c.Hit(x.Pos, "to", to)

@@ -9,7 +9,10 @@ import (
 
 var _ = Checks.Add("script-dir-from-dollar0", func(c *Ctx) {
 	s := c.S
-	if !c.submitted() || s.CallsSbatch || c.says("slurm_submit_dir", "scontrol show job", "sbatch \"$0\"", "sbatch $0", "submit_dir") {
+	if !c.submitted() || s.CallsSbatch || !strings.Contains(c.code(), "$0") && !strings.Contains(c.code(), "${0") && !strings.Contains(c.code(), "BASH_SOURCE") {
+		return
+	}
+	if c.says("slurm_submit_dir", "scontrol show job", "sbatch \"$0\"", "sbatch $0", "submit_dir") {
 		return
 	}
 	for i := range s.Commands {

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 )
@@ -10,11 +11,15 @@ var _ = Checks.Add("secret-in-script", func(c *Ctx) {
 	for n := 1; n <= s.NumLines && n < 100000 && len(c.out) < 20; n++ {
 		a, b, _ := s.LineRange(n)
 		l := s.Src[a:min(b, a+4096)]
-		if len(l) < 16 {
+		if !longToken(l) {
 			continue
 		}
-		for _, re := range secretShapes {
-			m := re.FindSubmatchIndex(l)
+		low := bytes.ToLower(l)
+		for _, x := range secretShapes {
+			if !bytes.Contains(low, []byte(x.has)) {
+				continue
+			}
+			m := x.re.FindSubmatchIndex(l)
 			if m == nil {
 				continue
 			}
@@ -29,17 +34,43 @@ var _ = Checks.Add("secret-in-script", func(c *Ctx) {
 	}
 })
 
-var secretShapes = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)WANDB_API_KEY["']?\s*[=:]\s*["']?([0-9a-f]{40})\b`),
-	regexp.MustCompile(`(?i)wandb\s+login\s+(?:--relogin\s+|--\S+\s+)*["']?([0-9a-f]{40})\b`),
-	regexp.MustCompile(`\b(hf_[A-Za-z0-9]{30,})\b`),
-	regexp.MustCompile(`\b(AKIA[0-9A-Z]{16})\b`),
-	regexp.MustCompile(`\b(gh[pousr]_[A-Za-z0-9]{36,})\b`),
-	regexp.MustCompile(`\b(github_pat_[A-Za-z0-9_]{40,})\b`),
-	regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{32,})`),
-	regexp.MustCompile(`\b(xox[bpa]-[A-Za-z0-9-]{20,})`),
-	regexp.MustCompile(`(?i)AWS_SECRET_ACCESS_KEY=["']?([A-Za-z0-9/+]{40})\b`),
-	regexp.MustCompile(`(?i)(?:COMET|NEPTUNE|CLEARML|MLFLOW|OPENAI|ANTHROPIC|HF|HUGGING_FACE_HUB|HUGGINGFACE)_?(?:API)?_?(?:KEY|TOKEN)=["']?([A-Za-z0-9_\-]{24,})\b`),
+// secretShapes are the forms of tokens; has is a part of each in small letters.
+var secretShapes = []struct {
+	has string
+	re  *regexp.Regexp
+}{
+	{"wandb_api_key", regexp.MustCompile(`(?i)WANDB_API_KEY["']?\s*[=:]\s*["']?([0-9a-f]{40})\b`)},
+	{"wandb", regexp.MustCompile(`(?i)wandb\s+login\s+(?:--relogin\s+|--\S+\s+)*["']?([0-9a-f]{40})\b`)},
+	{"hf_", regexp.MustCompile(`\b(hf_[A-Za-z0-9]{30,})\b`)},
+	{"akia", regexp.MustCompile(`\b(AKIA[0-9A-Z]{16})\b`)},
+	{"gh", regexp.MustCompile(`\b(gh[pousr]_[A-Za-z0-9]{36,})\b`)},
+	{"github_pat_", regexp.MustCompile(`\b(github_pat_[A-Za-z0-9_]{40,})\b`)},
+	{"sk-", regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{32,})`)},
+	{"xox", regexp.MustCompile(`\b(xox[bpa]-[A-Za-z0-9-]{20,})`)},
+	{"aws_secret", regexp.MustCompile(`(?i)AWS_SECRET_ACCESS_KEY=["']?([A-Za-z0-9/+]{40})\b`)},
+	{"key=", regexp.MustCompile(`(?i)(?:COMET|NEPTUNE|CLEARML|MLFLOW|OPENAI|ANTHROPIC|HF|HUGGING_FACE_HUB|HUGGINGFACE)_?(?:API)?_?KEY=["']?([A-Za-z0-9_\-]{24,})\b`)},
+	{"token=", regexp.MustCompile(`(?i)(?:COMET|NEPTUNE|CLEARML|MLFLOW|OPENAI|ANTHROPIC|HF|HUGGING_FACE_HUB|HUGGINGFACE)_?(?:API)?_?TOKEN=["']?([A-Za-z0-9_\-]{24,})\b`)},
+}
+
+// longToken reports whether a line has a run of 20 characters that tokens are
+// made of, with a digit in it: the patterns are slow and most lines have none.
+func longToken(l []byte) bool {
+	n, digit := 0, false
+	for _, c := range l {
+		switch {
+		case c >= '0' && c <= '9':
+			digit = true
+			n++
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-' || c == '+':
+			n++
+		default:
+			n, digit = 0, false
+		}
+		if n >= 20 && digit {
+			return true
+		}
+	}
+	return false
 }
 
 // fake reports whether a token is a place to fill in: it has no mix of

@@ -3,6 +3,7 @@ package script
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -36,7 +37,7 @@ func (p *parser) body() {
 		src = src[3:]
 	}
 	p.src = string(src)
-	w := &walker{p: p, step: -1, outer: -1, heredoc: -1, env: map[string]variable{}, funcs: map[string]*function{}}
+	w := &walker{p: p, step: -1, outer: -1, heredoc: -1, env: &scope{}, funcs: map[string]*function{}}
 	stmts, err := parseShell(p.src, s.Shell)
 	if err != nil && s.Shell != "zsh" {
 		s.Syntax = err
@@ -159,7 +160,7 @@ type variable struct {
 // walker follows statements in the order in which they run.
 type walker struct {
 	p     *parser
-	env   map[string]variable
+	env   *scope
 	funcs map[string]*function
 	args  []fact.Word // positional parameters, when known
 	known bool        // args are known
@@ -208,10 +209,7 @@ func (w *walker) seq() int {
 // clone is a walker with an environment of its own.
 func (w *walker) clone() *walker {
 	c := *w
-	c.env = make(map[string]variable, len(w.env))
-	for k, v := range w.env {
-		c.env[k] = v
-	}
+	c.env = &scope{up: w.env}
 	return &c
 }
 
@@ -275,7 +273,7 @@ func (w *walker) stmt(st *syntax.Stmt) {
 		w.forClause(c)
 	case *syntax.CaseClause:
 		w.word(c.Word)
-		outs := []map[string]variable{}
+		outs := []*scope{}
 		for _, it := range c.Items {
 			for _, pt := range it.Patterns {
 				w.word(pt)
@@ -385,7 +383,7 @@ func rawWord(wd *syntax.Word) string {
 }
 
 func (w *walker) ifClause(c *syntax.IfClause) {
-	var outs []map[string]variable
+	var outs []*scope
 	cur := w
 	for n := 0; c != nil && n < 1000; n++ {
 		if len(c.Cond) > 0 {
@@ -426,42 +424,82 @@ func leaves(list []*syntax.Stmt) bool {
 	return false
 }
 
-// merge makes variables that differ between branches unknown.
-func (w *walker) merge(outs []map[string]variable) {
-	if len(outs) == 0 {
-		return
-	}
+// merge makes variables that differ between the ways through a branch unknown.
+// Each way is a layer over w's variables, or w's own for the way around.
+func (w *walker) merge(outs []*scope) {
 	names := map[string]bool{}
 	for _, o := range outs {
-		for k := range o {
-			names[k] = true
+		if o != w.env {
+			for k := range o.own {
+				names[k] = true
+			}
 		}
 	}
-	res := make(map[string]variable, len(names))
 	for k := range names {
-		v, ok := outs[0][k]
-		same, exp := ok, v.exported
+		v, ok := outs[0].get(k)
+		same, exp, isArr := ok, v.exported, v.isArr
 		for _, o := range outs[1:] {
-			x, has := o[k]
-			exp = exp || x.exported
-			if !has || !ok || x.val != v.val || x.isArr != v.isArr || x.unset != v.unset || strings.Join(x.arr, "\x00") != strings.Join(v.arr, "\x00") {
+			x, has := o.get(k)
+			exp, isArr = exp || x.exported, isArr || x.isArr
+			if !has || !ok || x.val != v.val || x.isArr != v.isArr || x.unset != v.unset || !slices.Equal(x.arr, v.arr) {
 				same = false
 			}
 		}
 		if !same {
-			isArr := false
-			for _, o := range outs {
-				isArr = isArr || o[k].isArr
-			}
 			v = variable{val: w.hole(fact.Hole{Kind: "var", Name: k, Text: "$" + k, Step: w.step >= 0}), isArr: isArr}
 			if isArr {
 				v.arr = []string{w.hole(fact.Hole{Kind: "list", Name: k, Text: "${" + k + "[@]}"})}
 			}
 		}
 		v.exported = exp
-		res[k] = v
+		w.env.set(k, v)
 	}
-	w.env = res
+}
+
+// scope is a layer of variables; what a layer does not set shows through.
+type scope struct {
+	own map[string]variable
+	up  *scope
+}
+
+func (s *scope) get(k string) (variable, bool) {
+	for ; s != nil; s = s.up {
+		if v, ok := s.own[k]; ok {
+			return v, true
+		}
+	}
+	return variable{}, false
+}
+
+func (s *scope) set(k string, v variable) {
+	if s.own == nil {
+		s.own = map[string]variable{}
+	}
+	s.own[k] = v
+}
+
+// all calls f for every variable that is seen.
+func (s *scope) all(f func(k string, v variable)) {
+	if s.up == nil {
+		for k, v := range s.own {
+			f(k, v)
+		}
+		return
+	}
+	seen := map[string]bool{}
+	for ; s != nil; s = s.up {
+		for k, v := range s.own {
+			if !seen[k] {
+				seen[k] = true
+				f(k, v)
+			}
+		}
+	}
+}
+
+func (w *walker) exported(k string) bool {
+	v, _ := w.env.get(k)
+	return v.exported
 }
 
 // invalidate makes every variable that a loop assigns unknown.
@@ -469,13 +507,13 @@ func (w *walker) invalidate(n syntax.Node) {
 	syntax.Walk(n, func(x syntax.Node) bool {
 		if a, ok := x.(*syntax.Assign); ok && a.Name != nil && (a.Value != nil || a.Array != nil || a.Append) {
 			k := a.Name.Value
-			v := w.env[k]
+			v, _ := w.env.get(k)
 			v.val = w.hole(fact.Hole{Kind: "var", Name: k, Text: "$" + k})
 			if v.isArr || a.Array != nil || a.Index != nil {
 				v.isArr, v.arr = true, []string{w.hole(fact.Hole{Kind: "list", Name: k, Text: "${" + k + "[@]}"})}
 			}
 			v.unset = false
-			w.env[k] = v
+			w.env.set(k, v)
 		}
 		return true
 	})
@@ -528,7 +566,7 @@ func (w *walker) binary(c *syntax.BinaryCmd) {
 		cw.cond++
 		cw.stmt(c.Y)
 		if !leaves([]*syntax.Stmt{c.Y}) {
-			w.merge([]map[string]variable{w.env, cw.env})
+			w.merge([]*scope{w.env, cw.env})
 		}
 	default: // a pipe
 		parts := []*syntax.Stmt{c.Y}
@@ -653,10 +691,10 @@ func (w *walker) assign(a *syntax.Assign, export bool, cmd int) {
 	k := a.Name.Value
 	rec := fact.Assign{Pos: w.pos(a.Pos()), Export: export, Cmd: cmd}
 	if a.Naked && a.Value == nil && a.Array == nil && a.Index == nil {
-		v := w.env[k]
+		v, _ := w.env.get(k)
 		v.exported = v.exported || export
-		w.env[k] = v
-		if _, had := w.env[k]; had && v.val == "" && !v.isArr {
+		w.env.set(k, v)
+		if _, had := w.env.get(k); had && v.val == "" && !v.isArr {
 			rec.Bare = true
 		}
 		rec.Bare = true
@@ -664,7 +702,7 @@ func (w *walker) assign(a *syntax.Assign, export bool, cmd int) {
 		w.record(rec)
 		return
 	}
-	old := w.env[k]
+	old, _ := w.env.get(k)
 	v := variable{exported: old.exported || export || w.p.setA(w.p.n)}
 	switch {
 	case a.Array != nil:
@@ -731,7 +769,7 @@ func (w *walker) assignPrefix(a *syntax.Assign, cmd int) {
 	if a.Value != nil {
 		val = w.join(a.Value)
 	}
-	w.env[a.Name.Value] = variable{val: val, exported: true}
+	w.env.set(a.Name.Value, variable{val: val, exported: true})
 	rec := fact.Assign{Pos: w.pos(a.Pos()), Name: a.Name.Value, Seq: w.seq(), Prefix: true, Export: true, Step: w.step, Cond: w.cond, Loop: w.loop, Cmd: cmd, Value: w.mk(val, w.pos(a.Pos()), false)}
 	w.record(rec)
 }
@@ -740,10 +778,10 @@ func (w *walker) set(k string, v variable, rec fact.Assign) {
 	if rec.Cmd == 0 {
 		rec.Cmd = -1
 	}
-	if old, ok := w.env[k]; ok && old.exported {
+	if old, ok := w.env.get(k); ok && old.exported {
 		v.exported = true
 	}
-	w.env[k] = v
+	w.env.set(k, v)
 	rec.Name, rec.Seq, rec.Step, rec.Cond, rec.Loop = k, w.seq(), w.step, w.cond, w.loop
 	rec.Export = rec.Export || v.exported
 	rec.Unset = v.unset

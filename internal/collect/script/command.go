@@ -272,14 +272,12 @@ func (w *walker) nest(body []byte, name string, f func(*walker), own bool) {
 // child is a new shell: it sees what is exported.
 func (w *walker) child() *walker {
 	c := *w
-	c.env = map[string]variable{}
-	for k, v := range w.env {
+	c.env = &scope{}
+	w.env.all(func(k string, v variable) {
 		if v.exported {
-			c.env[k] = v
-		} else if v.unset {
-			continue
+			c.env.set(k, v)
 		}
-	}
+	})
 	c.funcs = map[string]*function{}
 	c.args, c.known, c.fn = nil, false, ""
 	c.inner, c.redir, c.heredoc = true, nil, -1
@@ -424,7 +422,7 @@ func (w *walker) wrapper(idx int, name string, args []fact.Word, vals string, sk
 			if isName(k) {
 				c := *w.clone()
 				*w = c
-				w.env[k] = variable{val: v, exported: true}
+				w.env.set(k, variable{val: v, exported: true})
 				w.record(fact.Assign{Pos: args[i].Pos, Name: k, Seq: w.seq(), Prefix: true, Export: true, Step: w.step, Cmd: idx, Value: w.mk(v, args[i].Pos, false)})
 			}
 		case skip > 0:
@@ -632,8 +630,8 @@ func (w *walker) srun(idx int, words []fact.Word) {
 	if d := st.Opt("export"); d != nil {
 		for _, kv := range strings.Split(d.Value, ",") {
 			if k, v, ok := strings.Cut(kv, "="); ok && isName(k) && !strings.ContainsAny(v, "$") {
-				w.env = w.clone().env
-				w.env[k] = variable{val: v, exported: true}
+				w.env = &scope{up: w.env}
+				w.env.set(k, variable{val: v, exported: true})
 				w.record(fact.Assign{Pos: d.Pos, Name: k, Seq: w.seq(), Prefix: true, Export: true, Step: n, Cmd: idx, Value: w.mk(v, d.Pos, false)})
 			}
 		}
@@ -658,7 +656,7 @@ func programLike(t string) bool {
 func (w *walker) effStep(st *fact.Step) {
 	r := &w.p.s.Request
 	jobTasks := r.Tasks
-	if v, ok := w.env["SLURM_NTASKS"]; ok {
+	if v, ok := w.env.get("SLURM_NTASKS"); ok {
 		jobTasks, _ = strconv.Atoi(v.val)
 	}
 	if jobTasks == 0 && r.TasksPerNode > 0 {
@@ -857,7 +855,7 @@ func (w *walker) container(idx int, tool string, words []fact.Word) {
 		}
 	}
 	for _, k := range []string{"SINGULARITY_NV", "APPTAINER_NV"} {
-		if v, ok := w.env[k]; ok && v.val != "0" {
+		if v, ok := w.env.get(k); ok && v.val != "0" {
 			b.NV = true
 		}
 	}

@@ -41,9 +41,15 @@ func (w *walker) source(n syntax.Node) string {
 }
 
 // printed writes a node as shell text.
-func printed(n syntax.Node) string {
+func (w *walker) printed(n syntax.Node) string {
+	if src := w.source(n); src != "" && len(src) <= 200 && strings.IndexByte(src, '\n') < 0 {
+		return src
+	}
+	if w.p.printer == nil {
+		w.p.printer = syntax.NewPrinter(syntax.SingleLine(true))
+	}
 	var b bytes.Buffer
-	if err := safely(func() error { return syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, n) }); err != nil {
+	if err := safely(func() error { return w.p.printer.Print(&b, n) }); err != nil {
 		return "…"
 	}
 	return fact.Clip(strings.TrimSpace(b.String()), 200)
@@ -128,9 +134,9 @@ func (w *walker) single(pt syntax.WordPart) string {
 		cw := w.clone()
 		cw.sub = true
 		cw.stmts(x.Stmts)
-		return w.hole(fact.Hole{Pos: w.pos(x.Pos()), Kind: "cmd", Text: printed(&syntax.Word{Parts: []syntax.WordPart{x}})})
+		return w.hole(fact.Hole{Pos: w.pos(x.Pos()), Kind: "cmd", Text: w.printed(&syntax.Word{Parts: []syntax.WordPart{x}})})
 	}
-	return printed(&syntax.Word{Parts: []syntax.WordPart{pt}})
+	return w.printed(&syntax.Word{Parts: []syntax.WordPart{pt}})
 }
 
 // quotedParts expands the inside of double quotes or a here-document.
@@ -297,7 +303,7 @@ func (w *walker) read(name string, pos fact.Pos, tested bool) *fact.Read {
 	if len(s.Reads) >= 8*maxCommands {
 		return &fact.Read{}
 	}
-	v, ok := w.env[name]
+	v, ok := w.env.get(name)
 	r := fact.Read{Pos: pos, Seq: w.p.n, Name: name, Step: w.step, Tested: tested || w.tested, Cond: w.cond, Dead: w.dead,
 		Set: ok && !v.unset, Maybe: w.p.sourced, Arith: w.arith, Func: w.fn, File: w.file, Cmd: w.cmdName}
 	s.Reads = append(s.Reads, r)
@@ -307,12 +313,12 @@ func (w *walker) read(name string, pos fact.Pos, tested bool) *fact.Read {
 // param expands a parameter. More than one value only for lists.
 func (w *walker) param(x *syntax.ParamExp, quoted bool) []string {
 	if x.Param == nil {
-		return []string{w.hole(fact.Hole{Pos: w.pos(x.Pos()), Kind: "var", Text: printed(&syntax.Word{Parts: []syntax.WordPart{x}})})}
+		return []string{w.hole(fact.Hole{Pos: w.pos(x.Pos()), Kind: "var", Text: w.printed(&syntax.Word{Parts: []syntax.WordPart{x}})})}
 	}
 	name, pos := x.Param.Value, w.pos(x.Pos())
 	text := "$" + name
 	if !x.Short {
-		text = printed(&syntax.Word{Parts: []syntax.WordPart{x}})
+		text = w.printed(&syntax.Word{Parts: []syntax.WordPart{x}})
 	}
 	if x.Index != nil {
 		if wd, ok := x.Index.(*syntax.Word); ok {
@@ -351,7 +357,7 @@ func (w *walker) param(x *syntax.ParamExp, quoted bool) []string {
 			if x.Exp.Op == syntax.AssignUnset || x.Exp.Op == syntax.AssignUnsetOrNull {
 				if !known && isName(name) {
 					h := hole(fact.Hole{Def: true})
-					w.set(name, variable{val: h[0], exported: w.env[name].exported}, fact.Assign{Pos: pos, Value: w.mk(h[0], pos, false)})
+					w.set(name, variable{val: h[0], exported: w.exported(name)}, fact.Assign{Pos: pos, Value: w.mk(h[0], pos, false)})
 					return h
 				}
 			}
@@ -406,7 +412,7 @@ func (w *walker) param(x *syntax.ParamExp, quoted bool) []string {
 		return hole(fact.Hole{Kind: "list"})
 	}
 	if x.Length {
-		v := w.env[name]
+		v, _ := w.env.get(name)
 		if v.isArr && isListIndex(x) && !anyHole(v.arr) {
 			return []string{strconv.Itoa(len(v.arr))}
 		}
@@ -422,7 +428,7 @@ func (w *walker) param(x *syntax.ParamExp, quoted bool) []string {
 		}
 		return hole(fact.Hole{Kind: "list"})
 	}
-	if v, ok := w.env[name]; ok && v.isArr {
+	if v, ok := w.env.get(name); ok && v.isArr {
 		switch {
 		case isListIndex(x):
 			if v.arr == nil {
@@ -575,7 +581,7 @@ func strip(v string, op syntax.ParExpOperator, pat string) (string, bool) {
 // lookup returns the value of a variable that is known: set by the script, or
 // by Slurm from the header.
 func (w *walker) lookup(name string) (string, bool) {
-	if v, ok := w.env[name]; ok {
+	if v, ok := w.env.get(name); ok {
 		if v.unset {
 			return "", true
 		}
@@ -672,7 +678,7 @@ func (w *walker) arithExp(x *syntax.ArithmExp) string {
 	if r.known() {
 		return strconv.FormatInt(r.lo, 10)
 	}
-	return w.hole(fact.Hole{Pos: w.pos(x.Pos()), Kind: "arith", Text: printed(&syntax.Word{Parts: []syntax.WordPart{x}}), Step: w.step >= 0, Lo: r.lo, Hi: r.hi, Range: r.ok, Name: w.p.lastRead()})
+	return w.hole(fact.Hole{Pos: w.pos(x.Pos()), Kind: "arith", Text: w.printed(&syntax.Word{Parts: []syntax.WordPart{x}}), Step: w.step >= 0, Lo: r.lo, Hi: r.hi, Range: r.ok, Name: w.p.lastRead()})
 }
 
 func (p *parser) lastRead() string {
@@ -805,12 +811,7 @@ func (w *walker) cmdSubst(x *syntax.CmdSubst) string {
 	cw.redir, cw.heredoc = nil, -1
 	cw.depth++
 	cw.stmts(x.Stmts)
-	text := ""
-	if src := w.source(x); src != "" && len(src) < 200 {
-		text = src
-	} else {
-		text = printed(&syntax.Word{Parts: []syntax.WordPart{x}})
-	}
+	text := w.printed(&syntax.Word{Parts: []syntax.WordPart{x}})
 	h := fact.Hole{Pos: w.pos(x.Pos()), Kind: "cmd", Text: text, Step: w.step >= 0}
 	cmds := w.p.s.Commands[from:]
 	if len(x.Stmts) == 1 && len(cmds) > 0 && len(cmds) <= 3 {

@@ -4,7 +4,11 @@
 // Options.Open does it.
 package script
 
-import "github.com/ncclinic/ncclinic/internal/fact"
+import (
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/ncclinic/ncclinic/internal/fact"
+)
 
 // Options of Parse.
 type Options struct {
@@ -28,11 +32,12 @@ type parser struct {
 	o Options
 	n int // order of execution
 
-	src     string         // the body as it was parsed
-	made    map[string]int // files that the script writes with a heredoc: index in Heredocs
-	follow  int            // depth of followed files
-	sourced bool           // something that could not be followed may have set variables
-	strings [][2]int       // lines of strings that span several
+	printer *syntax.Printer // made when it is needed
+	src     string          // the body as it was parsed
+	made    map[string]int  // files that the script writes with a heredoc: index in Heredocs
+	follow  int             // depth of followed files
+	sourced bool            // something that could not be followed may have set variables
+	strings [][2]int        // lines of strings that span several
 }
 
 // Parse reads a script. It never fails: what could not be understood is said in
