@@ -291,6 +291,7 @@ func (v *view) decideMemory() {
 	if len(es) == 0 {
 		return
 	}
+	v.sharedGPU(es)
 	c := v.add(cand{id: "gpu-out-of-memory", cert: diag.Proven, over: []string{"run-exception", "run-collective-hang", "run-ranks-diverged", "run-rank-slow"}}, es...)
 	if v.rankOf(es[0].Place) < 0 {
 		if m := oomGPU.FindStringSubmatch(es[0].Text); m != nil {

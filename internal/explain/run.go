@@ -274,7 +274,7 @@ func (v *view) silentBefore(limit []*fact.Event) (int64, fact.Stream, bool) {
 
 // native judges crashes in native code.
 func (v *view) native() {
-	es := v.ev("S094", "S255", "S309", "S310", "log-fatal-python-error")
+	es := v.ev("S094", "S255", "S309", "S310", "S510", "log-fatal-python-error")
 	bus := v.ev("S095", "S257")
 	var exits []fact.Exit
 	for _, x := range v.l.Exits {

@@ -54,6 +54,7 @@ func (v *view) decideSlurm() {
 	if es := v.ev("S272", "S269", "S267", "S268"); len(es) > 0 && !v.candidate("slurm-step-does-not-fit") && !v.candidate("slurm-memory-options-conflict") {
 		v.add(cand{id: "slurm-request-impossible", cert: diag.Proven}, cap4(es)...)
 	}
+	v.submission()
 	if es := v.ev("S292"); len(es) > 0 {
 		v.add(cand{id: "slurm-output-path", cert: diag.Proven}, cap4(es)...)
 	}
@@ -246,4 +247,26 @@ func (v *view) bashed() {
 			}
 		}
 	}
+}
+
+// submission judges a submission that failed because the controller did not
+// answer, when nothing says that a later try went through.
+func (v *view) submission() {
+	var last *fact.Event
+	es := v.peek("S297")
+	for _, e := range es {
+		if strings.Contains(e.Text, "ubmission failed") || strings.Contains(e.Text, "Unable to allocate resources") {
+			last = e
+		}
+	}
+	if last == nil || v.trained() || len(v.facts("success")) > 0 {
+		return
+	}
+	for _, s := range v.facts(kind.Submitted) {
+		if s.File != last.File || s.Line > last.Line {
+			return
+		}
+	}
+	v.used["S297"] = true
+	v.add(cand{id: "slurm-service-fault", cert: diag.Likely, tier: 1, needs: []string{"scontrol ping; sdiag"}}, cap4(es)...)
 }

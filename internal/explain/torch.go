@@ -135,6 +135,11 @@ func (v *view) torchDir() (string, fact.Place) {
 			return d, e.Place
 		}
 	}
+	for _, s := range v.facts(kind.TorchPath) { // what a program says of itself
+		if d, ok := strings.CutSuffix(s.V, "/torch"); ok {
+			return d, s.Place
+		}
+	}
 	return "", fact.Place{}
 }
 
@@ -520,6 +525,11 @@ func (v *view) decideTorchPackage() {
 	}
 	inTorch := v.tornTorch()
 	b := v.build()
+	if x := v.cutLibrary(); x != nil {
+		c := v.addExc(cand{id: "torch-install-damaged", cert: diag.Proven, over: []string{"run-exception", "torch-not-installed"}}, x)
+		v.cutFile(c)
+		return
+	}
 	twice := len(b.pip) > 0 && len(b.conda) > 0 && v.sameListing(b.pip, b.conda)
 	if len(torchBroken) > 0 && (failing != nil || inTorch != nil || v.importOfTorchFails()) {
 		c := v.addExc(cand{id: "torch-install-damaged", cert: diag.Proven, over: []string{"host-disk-full", "torch-not-installed", "run-exception"}}, failing, inTorch)
@@ -574,6 +584,26 @@ func (v *view) sameListing(a, b []fact.Said) bool {
 		}
 	}
 	return false
+}
+
+// cutLib matches the loader's words for a library that was not written wholly.
+var cutLib = regexp.MustCompile(`(/\S*/(?:torch|nvidia)/\S*\.so[\d.]*): (?:file too short|invalid ELF header|cannot read file data|ELF load command past end of file|ELF file's phentsize)`)
+
+// cutLibrary returns the exception of a library of torch's own that was cut.
+func (v *view) cutLibrary() *fact.Exception {
+	for _, x := range v.exc {
+		if cutLib.MatchString(x.Message) {
+			return x
+		}
+	}
+	return nil
+}
+
+// cutFile adds a listing that shows a library of torch with no bytes.
+func (v *view) cutFile(c *cand) {
+	for _, s := range v.facts(kind.EmptyLib) {
+		v.said(c, s)
+	}
 }
 
 func (v *view) importOfTorchFails() bool {

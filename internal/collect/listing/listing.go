@@ -48,15 +48,20 @@ func (p *Parser) End(*fact.Listing) {}
 var interesting = regexp.MustCompile(`^(?:torch|pytorch|libtorch|torchvision|torchaudio|torch-?geometric|pytorch-mutex|pytorch-cuda|pytorch-gpu|pytorch-cpu|cpuonly|nccl|nvidia-[a-z0-9-]+|cuda-version|cudatoolkit|cudnn|cupy[a-z0-9-]*|triton|pytorch-triton[a-z-]*|flash[-_]attn|apex|xformers|mamba[-_]ssm|causal[-_]conv1d|transformer[-_]engine[a-z0-9_-]*|deepspeed|vllm|intel-extension-for-pytorch|oneccl[a-z0-9_-]*|tensorflow|jax)$`)
 
 var (
-	freeze    = regexp.MustCompile(`^(?:\[pip3?\] )?([A-Za-z][\w.-]*)==(\d[^\s;]*)\s*$`)
-	freezeAt  = regexp.MustCompile(`^([A-Za-z][\w.-]*) @ (\S+)`)
-	column    = regexp.MustCompile(`^(?:\[conda\] )?([A-Za-z][\w.-]*)\s{1,}(v?\d[\w.+!-]*)(?:\s+(\S+))?(?:\s+(\S+))?\s*$`)
-	planRow   = regexp.MustCompile(`^\s*[+-]?\s*([a-z][\w.-]*)\s+(\S+/\S+?)::([a-z][\w.-]*?)-(\d[\w.!]*)-(\S+)`)
-	linking   = regexp.MustCompile(`(?:Linking|Extracting|Downloading|Installing|Installed|extracting|linking)\s*:?\s+((?:py|lib)?torch)-(\d[\w.]*)-(\S+)`)
-	mambaRow  = regexp.MustCompile(`^\s*[+-]\s+((?:py|lib)?torch|pytorch-mutex|nccl)\s+(\d[\w.]*)\s+(\S+)\s+(\S+)`)
-	torchSay  = regexp.MustCompile(`(?i)\b(?:py)?torch(?:\.__version__)?(?:[ _]version)?\s*(?:is|[:=,.]+)?\s*['"]?v?(\d+\.\d+(?:\.\d+)?[a-z0-9]*(?:\+[\w.]+)?)['"]?`)
-	cudaSay   = regexp.MustCompile(`(?i)\b(?:torch\.version\.)?cuda(?:[ _]version)?\s*(?:is|[:=,])?\s*['"]?(None|\d+\.\d+)\b`)
-	replVer   = regexp.MustCompile(`^\(?['"]?(\d+\.\d+(?:\.\d+)?[a-z0-9]*(?:\+[\w.]+)?)['"]?(?:,? +['"]?(None|\d+\.\d+)['"]?)?(?:,? +(?:['"]?None['"]?,? +)?(True|False))?(?:,? +(True|False))?\)?$`)
+	freeze   = regexp.MustCompile(`^(?:\[pip3?\] )?([A-Za-z][\w.-]*)==(\d[^\s;]*)\s*$`)
+	freezeAt = regexp.MustCompile(`^([A-Za-z][\w.-]*) @ (\S+)`)
+	column   = regexp.MustCompile(`^(?:\[conda\] )?([A-Za-z][\w.-]*)\s{1,}(v?\d[\w.+!-]*)(?:\s+(\S+))?(?:\s+(\S+))?\s*$`)
+	planRow  = regexp.MustCompile(`^\s*[+-]?\s*([a-z][\w.-]*)\s+(\S+/\S+?)::([a-z][\w.-]*?)-(\d[\w.!]*)-(\S+)`)
+	linking  = regexp.MustCompile(`(?:Linking|Extracting|Downloading|Installing|Installed|extracting|linking)\s*:?\s+((?:py|lib)?torch)-(\d[\w.]*)-(\S+)`)
+	mambaRow = regexp.MustCompile(`^\s*[+-]\s+((?:py|lib)?torch|pytorch-mutex|nccl)\s+(\d[\w.]*)\s+(\S+)\s+(\S+)`)
+	torchSay = regexp.MustCompile(`(?i)\b(?:py)?torch(?:\.__version__)?(?:[ _]version)?\s*(?:is|[:=,.]+)?\s*['"]?v?(\d+\.\d+(?:\.\d+)?[a-z0-9]*(?:\+[\w.]+)?)['"]?`)
+	cudaSay  = regexp.MustCompile(`(?i)\b(?:torch\.version\.)?cuda(?:[ _]version)?\s*(?:is|[:=,])?\s*['"]?(None|\d+\.\d+)\b`)
+	replVer  = regexp.MustCompile(`^\(?['"]?(\d+\.\d+(?:\.\d+)?[a-z0-9]*(?:\+[\w.]+)?)['"]?(?:,? +['"]?(None|\d+\.\d+)['"]?)?(?:,? +(?:['"]?None['"]?,? +)?(True|False))?(?:,? +(True|False))?\)?$`)
+	// what print(torch.__file__, torch.__version__, torch.version.cuda) gives, bare or as a tuple
+	torchFile = regexp.MustCompile(`(?:^|[\s('"=:])(/[^\s'",()]*/(?:site|dist)-packages/torch)/__init__\.pyc?(?:['"]?[\s,)]|['"]?$)`)
+	emptyLib  = regexp.MustCompile(`^-[rwx-]{9}\S*\s+\d+\s+\S+\s+\S+\s+0\s.*?((?:lib(?:torch|c10|caffe2|nccl|cud|cu)\w*)\.so[\d.]*)$`)
+	torchVers = regexp.MustCompile(`^[\s,'"]*(\d+\.\d+\.\d+[a-z0-9]*(?:\+[\w.]+)?)\b`)
+	torchCUDA = regexp.MustCompile(`[\s,'"](None|\d+\.\d)(?:['"]?[\s,)]|['"]?$)`)
 	smiHead   = regexp.MustCompile(`Driver Version: ([\d.]+)\s+CUDA Version: ([\d.]+|N/A|ERR!)`)
 	smiRow    = regexp.MustCompile(`^\|\s+(\d+)\s+(\S.*?)\s+(?:On|Off|N/A)\s*\|\s*([0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+)`)
 	smiUse    = regexp.MustCompile(`(\d+)MiB /\s*(\d+)MiB \|\s+\d+%\s+(\S.*?)\s*\|`)
@@ -303,7 +308,7 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 		}
 		return
 	case strings.HasPrefix(msg, "torch install path"):
-		add("torch-path", "", strings.Trim(msg[strings.LastIndexByte(msg, ' ')+1:], "[']"), "")
+		add(kind.TorchPath, "", strings.Trim(msg[strings.LastIndexByte(msg, ' ')+1:], "[']"), "")
 		return
 	case strings.HasPrefix(msg, "torch cuda version") || strings.HasPrefix(msg, "torch hip version"):
 		add(map[bool]string{true: kind.TorchCUDA, false: kind.TorchHIP}[strings.HasPrefix(msg, "torch cuda")], "", msg[strings.LastIndexByte(msg, ' ')+1:], "")
@@ -464,6 +469,23 @@ func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string))
 					add(kind.CUDAAvail, "", "True", "")
 				}
 			}
+		}
+	}
+	if rest, ok := strings.CutPrefix(msg, "Submitted batch job "); ok {
+		add(kind.Submitted, "", rest, "")
+	}
+	if m := emptyLib.FindStringSubmatch(msg); m != nil {
+		add(kind.EmptyLib, "", m[1], "")
+	}
+	if m := torchFile.FindStringSubmatchIndex(msg); m != nil && !strings.Contains(msg, "line ") {
+		// print(torch.__file__, …): the path, and often the versions behind it
+		add(kind.TorchPath, "", msg[m[2]:m[3]], "")
+		rest := msg[m[1]:]
+		if v := torchVers.FindStringSubmatch(rest); v != nil {
+			add(kind.TorchVer, "", v[1], "")
+		}
+		if c := torchCUDA.FindStringSubmatch(rest); c != nil {
+			add(kind.TorchCUDA, "", c[1], "")
 		}
 	}
 	if p.cmdAge <= 3 && strings.Contains(p.lastCmd, "torch") || p.cmdAge <= 30 && strings.Contains(p.lastCmd, "torch.__version__") || strings.HasPrefix(msg, "('") {

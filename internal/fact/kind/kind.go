@@ -8,6 +8,7 @@ const (
 	PkgEnv     = "pkg-env"    // environment that a listing describes: V = prefix
 	TorchVer   = "torch"      // version of torch as a program prints it
 	TorchCUDA  = "torch-cuda" // torch.version.cuda; "None": none
+	TorchPath  = "torch-path" // folder of the torch that a program says it runs
 	TorchHIP   = "torch-hip"
 	CUDAAvail  = "cuda-available" // True, False
 	Driver     = "driver"         // NVIDIA driver version; Aux: CUDA version that it supports
@@ -38,12 +39,14 @@ const (
 	PipIn      = "pip-install"    // package that pip installed: name, V version
 	PipNoop    = "pip-satisfied"  // name; V version
 	PipBroken  = "pip-invalid"    // Ignoring invalid distribution
+	EmptyLib   = "empty-library"  // V: a library of torch that ls shows with no bytes
 	Hardware   = "hardware"       // AER, IO_PAGE_FAULT …
 	Xid        = "xid"            // V: number; name: bus
 	ACS        = "acs"            // ReqRedir+
 	FM         = "fabric-manager" // state
 	Dev        = "device-node"
-	NetOut     = "listener" // a listening socket of ss/netstat: V port
+	NetOut     = "listener"  // a listening socket of ss/netstat: V port
+	Submitted  = "submitted" // V: job id that sbatch gave
 	SlurmVer   = "slurm-version"
 	Affinity   = "affinity"
 	RankHost   = "rank-host" // name: rank; V: host
