@@ -179,8 +179,8 @@ type lintJob struct {
 
 // lintAll works on scripts at once, as many as there are CPUs.
 func (a *app) lintAll(ctx context.Context, jobs []lintJob, f lintFlags) {
-	// Scripts are small and many: fewer collections are worth the memory.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	// Scripts are small and many: fewer collections cost little memory.
+	defer debug.SetGCPercent(debug.SetGCPercent(800))
 	var wg sync.WaitGroup
 	var next atomic.Int64
 	for range min(runtime.GOMAXPROCS(0), len(jobs)) {
@@ -220,6 +220,7 @@ func (a *app) lintOne(j *lintJob, f lintFlags) {
 		}
 	}
 	r := lint.File(j.shown, src, j.o)
+	r.Script, r.Src = nil, nil // thousands of scripts need not stay in memory
 	j.report = &r
 }
 
@@ -252,7 +253,7 @@ func (a *app) showLint(rs []lint.Report, problems []fact.Problem, base *rules.Ba
 	var files []render.LintFile
 	for i := range rs {
 		r := &rs[i]
-		lf := render.LintFile{Name: r.Name, Line: func(n int) string { return mask.Text(r.Script.Line(n)) }}
+		lf := render.LintFile{Name: r.Name, Line: func(n int) string { return mask.Text(r.Lines[n]) }}
 		for k := range r.Findings {
 			lf.Findings = append(lf.Findings, r.Findings[k].Finding)
 		}

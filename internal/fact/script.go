@@ -59,6 +59,7 @@ type Script struct {
 	Top []TopStmt `json:"top,omitempty"`
 
 	lines [][2]int
+	text  string // Src, once somebody asks for lines
 }
 
 // Directive is one option of the live #SBATCH lines.
@@ -446,7 +447,7 @@ func (s *Script) Line(n int) string {
 		return ""
 	}
 	l := s.lines[n-1]
-	return strings.TrimSuffix(string(s.Src[l[0]:l[1]]), "\r")
+	return strings.TrimSuffix(s.text[l[0]:l[1]], "\r")
 }
 
 // LineRange returns the byte offsets of a line without its end.
@@ -462,6 +463,8 @@ func (s *Script) index() {
 	if s.lines != nil || len(s.Src) == 0 {
 		return
 	}
+	s.text = string(s.Src)
+	s.lines = make([][2]int, 0, bytes.Count(s.Src, []byte("\n"))+1)
 	for at := 0; at < len(s.Src); {
 		end := bytes.IndexByte(s.Src[at:], '\n')
 		if end < 0 {

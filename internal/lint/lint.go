@@ -28,6 +28,7 @@ type Report struct {
 	Name     string
 	Src      []byte
 	Script   *fact.Script
+	Lines    map[int]string // source text of the lines with findings
 	Findings []lint.Result
 	Ignored  int // findings that a comment or the configuration silences
 }
@@ -50,6 +51,11 @@ func File(name string, src []byte, o Options) Report {
 			r.Ignored++
 			continue
 		}
+		if r.Lines == nil {
+			r.Lines = map[int]string{}
+		}
+		n := f.Where[0].Line
+		r.Lines[n] = s.Line(n)
 		r.Findings = append(r.Findings, f)
 	}
 	return r

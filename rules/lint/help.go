@@ -230,6 +230,16 @@ func (c *Ctx) outermost(i int) *fact.ScriptCmd {
 // cpuOnly reports signs that the program is meant to run without a GPU, or on
 // another accelerator.
 func (c *Ctx) cpuOnly() bool {
+	if c.shared.cpu == 0 {
+		c.shared.cpu = 1
+		if c.saysCPU() {
+			c.shared.cpu = 2
+		}
+	}
+	return c.shared.cpu == 2
+}
+
+func (c *Ctx) saysCPU() bool {
 	return c.says("--cpu ", "--cpu\n", "--no-cuda", "--no_cuda", "--device cpu", "--device=cpu", "accelerator=cpu", "accelerator cpu", "gloo", "neuron", "trainium", "--use_cpu", "torch_xla", "habana", "ascend", "hccl") ||
 		regexp1.MatchString(c.code())
 }
@@ -318,10 +328,11 @@ func (c *Ctx) offset(p fact.Pos) int {
 
 // edits counts the Damerau-Levenshtein distance, up to 3.
 func edits(a, b string) int {
-	if d := len(a) - len(b); d > 2 || d < -2 || len(a) > 60 {
+	if d := len(a) - len(b); d > 2 || d < -2 || len(a) > 60 || len(b) > 60 {
 		return 3
 	}
-	prev2, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	var rows [3][64]int
+	prev2, prev, cur := rows[0][:len(b)+1], rows[1][:len(b)+1], rows[2][:len(b)+1]
 	for j := range prev {
 		prev[j] = j
 	}

@@ -81,8 +81,11 @@ type Ctx struct {
 
 // shared is computed once for all checks.
 type shared struct {
-	text  string // the script without comment lines
-	lower string
+	text   string // the script without comment lines
+	lower  string
+	ranks  []rankUse
+	ranked bool
+	cpu    int // 0: nobody asked; 1: no; 2: meant to run without a GPU
 }
 
 // Run runs the lint rules of a set over a script, in order of place.

@@ -6,7 +6,10 @@ import (
 
 var _ = Checks.Add("mem-unit-missing", func(c *Ctx) {
 	for _, d := range c.S.Directives {
-		if n, err := strconv.Atoi(d.Value); err == nil && (d.Name == "mem" || d.Name == "mem-per-cpu" || d.Name == "mem-per-gpu") && n > 0 && n < 1000 {
+		if d.Name != "mem" && d.Name != "mem-per-cpu" && d.Name != "mem-per-gpu" {
+			continue
+		}
+		if n, err := strconv.Atoi(d.Value); err == nil && n > 0 && n < 1000 {
 			c.Hit(d.ValuePos, "option", d.Name, "value", d.Value)
 		}
 	}

@@ -27,6 +27,9 @@ var _ = Checks.Add("script-dir-from-dollar0", func(c *Ctx) {
 			}
 		}
 	}
+	if !strings.Contains(c.code(), "%/*}") {
+		return
+	}
 	for n := 1; n <= s.NumLines; n++ {
 		l := s.Line(n)
 		if i := strings.Index(l, "${0%/*}"); i >= 0 && !strings.HasPrefix(strings.TrimSpace(l), "#") && !c.inHeredoc(n) {

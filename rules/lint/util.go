@@ -9,7 +9,7 @@ import (
 )
 
 // dollar reports whether a value has what only a shell would expand.
-func dollar(v string) bool { return shellExpansion.MatchString(v) }
+func dollar(v string) bool { return strings.ContainsAny(v, "$`") && shellExpansion.MatchString(v) }
 
 var shellExpansion = regexp.MustCompile("\\$[A-Za-z_{(]|`")
 
@@ -162,6 +162,19 @@ func (c *Ctx) rankHole(w fact.Word) string {
 // rankUses lists the uses of SLURM_PROCID and its like that the batch shell
 // expands and that mean a rank (F13, F14).
 func (c *Ctx) rankUses() []rankUse {
+	if !c.shared.ranked {
+		c.shared.ranked = true
+		for i := range c.S.Holes {
+			if rankNames[c.S.Holes[i].Name] {
+				c.shared.ranks = c.findRanks()
+				break
+			}
+		}
+	}
+	return c.shared.ranks
+}
+
+func (c *Ctx) findRanks() []rankUse {
 	var out []rankUse
 	s := c.S
 	one := func(st *fact.Step) (bool, string) {
@@ -391,6 +404,10 @@ func pythonModule(m string) bool {
 
 // installer recognises commands that install packages; args are what follows.
 func installer(x *fact.ScriptCmd) (string, []string) {
+	switch n := x.Name; {
+	case len(x.Words) < 3, n != "uv" && n != "conda" && n != "mamba" && n != "micromamba" && !strings.HasPrefix(n, "pip") && !strings.HasPrefix(n, "python"):
+		return "", nil
+	}
 	var t []string
 	for _, w := range x.Words {
 		t = append(t, w.Text)

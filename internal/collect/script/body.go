@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -88,11 +89,16 @@ func topKind(st *syntax.Stmt) string {
 
 // parseShell parses what can be parsed; statements before an error are kept.
 func parseShell(src, shell string) ([]*syntax.Stmt, *fact.SyntaxError) {
-	lang := syntax.LangBash
+	pool := &bashParsers
 	if shell == "zsh" {
-		lang = syntax.LangZsh
+		pool = &zshParsers
 	}
-	ps := syntax.NewParser(syntax.Variant(lang))
+	ps := pool.Get().(*syntax.Parser)
+	defer func() {
+		if ps != nil {
+			pool.Put(ps)
+		}
+	}()
 	var out []*syntax.Stmt
 	patched := 0
 again:
@@ -110,6 +116,9 @@ again:
 	})
 	if err == nil {
 		return out, nil
+	}
+	if errors.Is(err, errPanic) {
+		ps = nil // it may be broken
 	}
 	var pe syntax.ParseError
 	var le syntax.LangError
@@ -130,11 +139,19 @@ again:
 	return out, &fact.SyntaxError{Pos: fact.Pos{Line: 1, Col: 1}, Text: err.Error()}
 }
 
+// Parsers are reused: making one costs more than a small script.
+var (
+	bashParsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
+	zshParsers  = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangZsh)) }}
+)
+
+var errPanic = errors.New("the shell parser gave up")
+
 // safely turns a panic of the parser into an error: its input is hostile.
 func safely(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = errors.New("the shell parser gave up")
+			err = errPanic
 		}
 	}()
 	return f()
