@@ -17,6 +17,7 @@ const (
 	maxCommands = 20000
 	maxDepth    = 16
 	maxValue    = 1 << 16
+	maxCost     = 2 << 20 // statements, expansions, and bytes of values and inner scripts by 32
 )
 
 // body follows the shell part of the script.
@@ -199,6 +200,7 @@ type walker struct {
 	file        string
 	base        fact.Pos // where an inner script starts; zero: as is
 	depth       int
+	level       int // of command substitutions
 	cmdName     string
 	noPos       bool
 	inner       bool // a shell of its own: bash -c, a followed file
@@ -244,6 +246,7 @@ func (w *walker) stmt(st *syntax.Stmt) {
 	if st == nil || w.full() {
 		return
 	}
+	w.p.cost++
 	old := *w
 	defer func() { // everything but what statements change
 		w.back, w.neg, w.redir, w.heredoc, w.orElse = old.back, old.neg, old.redir, old.heredoc, old.orElse

@@ -30,6 +30,9 @@ func (w *walker) command(words []fact.Word, prefix []string) {
 	c.Prefix = prefix
 	idx := len(w.p.s.Commands)
 	w.p.s.Commands = append(w.p.s.Commands, c)
+	if w.level > 0 {
+		w.p.levels[idx] = w.level
+	}
 	if w.builtin(idx, name, words) {
 		return
 	}
@@ -247,6 +250,10 @@ func (w *walker) open(name fact.Word) ([]byte, bool) {
 
 // nest walks another file in this environment (own) or in one of its own.
 func (w *walker) nest(body []byte, name string, f func(*walker), own bool) {
+	w.p.cost += len(body) / 32
+	if w.full() {
+		return
+	}
 	stmts, _ := parseShell(string(body), "bash")
 	c := w
 	if own {
@@ -289,7 +296,8 @@ func (w *walker) child() *walker {
 // inline parses the text of bash -c, eval or a here-document. at is the word
 // that holds it.
 func (w *walker) inline(text string, at fact.Word, own bool, args []fact.Word) {
-	if w.depth > maxDepth || len(text) > maxValue*4 {
+	w.p.cost += len(text) / 32
+	if w.full() || len(text) > maxValue*4 {
 		return
 	}
 	stmts, _ := parseShell(text, "bash")

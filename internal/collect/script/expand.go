@@ -24,6 +24,9 @@ func (w *walker) hole(h fact.Hole) string {
 
 // mk builds a word from a value.
 func (w *walker) mk(val string, pos fact.Pos, open bool) fact.Word {
+	if len(val) > maxValue {
+		val = strings.ToValidUTF8(val[:maxValue], "")
+	}
 	return fact.Word{Pos: pos, Val: val, Text: w.p.s.Show(val), Known: !fact.HasHole(val), Open: open}
 }
 
@@ -89,6 +92,9 @@ func (w *walker) word(wd *syntax.Word) []fact.Word {
 		w.part(pt, &f)
 	}
 	f.end()
+	for _, v := range f.out {
+		w.p.cost += 1 + len(v)/32
+	}
 	pos, raw := w.pos(wd.Pos()), w.source(wd)
 	out := make([]fact.Word, len(f.out))
 	for i, v := range f.out {
@@ -101,6 +107,7 @@ func (w *walker) word(wd *syntax.Word) []fact.Word {
 // join expands a word without splitting, as in an assignment.
 func (w *walker) join(wd *syntax.Word) string {
 	var b strings.Builder
+	defer func() { w.p.cost += 1 + b.Len()/32 }()
 	for _, pt := range wd.Parts {
 		switch x := pt.(type) {
 		case *syntax.Lit:
@@ -810,10 +817,16 @@ func (w *walker) cmdSubst(x *syntax.CmdSubst) string {
 	cw.pipeTo, cw.piped, cw.back, cw.neg, cw.tested = nil, false, false, w.neg, false
 	cw.redir, cw.heredoc = nil, -1
 	cw.depth++
+	cw.level++
 	cw.stmts(x.Stmts)
 	text := w.printed(&syntax.Word{Parts: []syntax.WordPart{x}})
 	h := fact.Hole{Pos: w.pos(x.Pos()), Kind: "cmd", Text: text, Step: w.step >= 0}
-	cmds := w.p.s.Commands[from:]
+	var cmds []fact.ScriptCmd // its own, not those of a $(…) inside of it
+	for i := from; i < len(w.p.s.Commands) && len(cmds) < 4; i++ {
+		if w.p.levels[i] == cw.level {
+			cmds = append(cmds, w.p.s.Commands[i])
+		}
+	}
 	if len(x.Stmts) == 1 && len(cmds) > 0 && len(cmds) <= 3 {
 		if v, ok := w.pure(cmds, &h); ok {
 			return v

@@ -28,11 +28,13 @@ const MaxSize = 8 << 20
 
 // parser holds one run of Parse.
 type parser struct {
-	s *fact.Script
-	o Options
-	n int // order of execution
+	s    *fact.Script
+	o    Options
+	n    int // order of execution
+	cost int // work done so far, see maxCost
 
 	printer *syntax.Printer // made when it is needed
+	levels  map[int]int     // level of commands in substitutions, by index
 	src     string          // the body as it was parsed
 	made    map[string]int  // files that the script writes with a heredoc: index in Heredocs
 	follow  int             // depth of followed files
@@ -43,7 +45,7 @@ type parser struct {
 // Parse reads a script. It never fails: what could not be understood is said in
 // the script's fields.
 func Parse(name string, src []byte, o Options) *fact.Script {
-	p := &parser{s: &fact.Script{Name: name, Src: src}, o: o, made: map[string]int{}}
+	p := &parser{s: &fact.Script{Name: name, Src: src}, o: o, made: map[string]int{}, levels: map[int]int{}}
 	p.scan()
 	p.request()
 	if !o.DirectivesOnly {
