@@ -18,14 +18,15 @@ const MaxFacts = 20000
 
 // Parser keeps the state of one file.
 type Parser struct {
-	path    string
-	header  string // kind of the table that is being read: pip, conda, sacct, smi, gpuq
-	prefix  string // environment of the listing
-	node    string // of dshbak headers
-	smi     int    // lines since an nvidia-smi banner
-	smiGPU  string
-	lastCmd string
-	cmdAge  int
+	path     string
+	header   string // kind of the table that is being read: pip, conda, sacct, smi, gpuq
+	prefix   string // environment of the listing
+	node     string // of dshbak headers
+	lockName string // package that a lock file describes
+	smi      int    // lines since an nvidia-smi banner
+	smiGPU   string
+	lastCmd  string
+	cmdAge   int
 }
 
 // NewParser starts a file.
@@ -60,6 +61,8 @@ var (
 	// what print(torch.__file__, torch.__version__, torch.version.cuda) gives, bare or as a tuple
 	torchFile = regexp.MustCompile(`(?:^|[\s('"=:])(/[^\s'",()]*/(?:site|dist)-packages/torch)/__init__\.pyc?(?:['"]?[\s,)]|['"]?$)`)
 	emptyLib  = regexp.MustCompile(`^-[rwx-]{9}\S*\s+\d+\s+\S+\s+\S+\s+0\s.*?((?:lib(?:torch|c10|caffe2|nccl|cud|cu)\w*)\.so[\d.]*)$`)
+	envExport = regexp.MustCompile(`^\s*-\s+([a-z][\w.-]*)=(\d[\w.!]*)=([\w.]+)$`)
+	lockLine  = regexp.MustCompile(`^(name|version) = "([^"]+)"$`)
 	torchVers = regexp.MustCompile(`^[\s,'"]*(\d+\.\d+\.\d+[a-z0-9]*(?:\+[\w.]+)?)\b`)
 	torchCUDA = regexp.MustCompile(`[\s,'"](None|\d+\.\d)(?:['"]?[\s,)]|['"]?$)`)
 	smiHead   = regexp.MustCompile(`Driver Version: ([\d.]+)\s+CUDA Version: ([\d.]+|N/A|ERR!)`)
@@ -175,6 +178,21 @@ func (p *Parser) ncclLine(msg string, add func(kind, name, v, aux string)) {
 }
 
 func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
+	if m := envExport.FindStringSubmatch(msg); m != nil {
+		if interesting.MatchString(m[1]) { // conda env export
+			add(kind.Pkg, m[1], m[2], m[3])
+		}
+		return
+	}
+	if m := lockLine.FindStringSubmatch(msg); m != nil { // uv.lock, poetry.lock, pdm.lock
+		switch {
+		case m[1] == "name":
+			p.lockName = m[2]
+		case p.lockName != "" && interesting.MatchString(p.lockName):
+			add(kind.Pkg, p.lockName, m[2], "")
+		}
+		return
+	}
 	switch {
 	case strings.HasPrefix(msg, "Package ") && strings.Contains(msg, "Version"):
 		p.header = "pip"
