@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 	"internal/render":    {"internal/fact", "internal/diag"},
 	"internal/explain":   {"internal/fact", "internal/diag", "internal/tables", "internal/pep440"},
 	"internal/demo":      {},
+	"internal/lint":      {"internal/fact", "internal/diag", "internal/collect/script", "rules"}, // one script from bytes to findings
 	"internal/ruletest":  {"internal", "rules"},
 	"rules":              {"internal/fact", "internal/diag", "internal/tables", "internal/netsel", "internal/pep440", "internal/lazyre", "rules"},
 	"internal/cli":       {"internal", "rules"},
