@@ -35,7 +35,7 @@ const maxScript = 64 << 20
 
 type lintFlags struct {
 	recursive, notes, fix, diff, cluster bool
-	slurm, config, stdinName             string
+	slurm, config, stdinName, failOn     string
 	enable, disable                      []string
 }
 
@@ -79,6 +79,7 @@ shell 的执行方式跟踪变量、函数、bash -c、here-document、srun、�
 	fl.StringVar(&f.config, "config", "", a.tr("configuration to use instead of the nearest "+lint.ConfigName, "指定配置文件，代替最近的 "+lint.ConfigName))
 	fl.StringSliceVar(&f.enable, "enable", nil, a.tr("rules that run only when asked for", "启用默认不运行的规则"))
 	fl.StringSliceVar(&f.disable, "disable", nil, a.tr("rules to leave out", "不运行的规则"))
+	fl.StringVar(&f.failOn, "fail-on", "warning", a.tr("exit status 1 from this level on: error, warning or note", "达到该级别时退出码为 1：error、warning 或 note"))
 	fl.StringVar(&f.stdinName, "stdin-name", "<stdin>", a.tr("name to show for standard input", "标准输入显示的名称"))
 	return c
 }
@@ -88,6 +89,11 @@ func (a *app) lint(ctx context.Context, args []string, f lintFlags) error {
 	case "text", "json", "sarif", "github", "checkstyle":
 	default:
 		return usagef("--format: %q is not text, json, sarif, github or checkstyle", a.out.format)
+	}
+	switch f.failOn {
+	case "error", "warning", "note":
+	default:
+		return usagef("--fail-on: %q is not error, warning or note", f.failOn)
 	}
 	base, err := a.load("lint")
 	if err != nil {
@@ -160,12 +166,12 @@ func (a *app) lint(ctx context.Context, args []string, f lintFlags) error {
 		}
 	}
 	if f.diff || f.fix && len(names) == 1 && names[0] == "-" {
-		return a.lintEnd(nil, problems)
+		return a.lintEnd(nil, problems, f)
 	}
 	if err := a.showLint(rs, problems, base, f); err != nil {
 		return err
 	}
-	return a.lintEnd(rs, problems)
+	return a.lintEnd(rs, problems, f)
 }
 
 // lintJob is one script on its way.
@@ -225,7 +231,7 @@ func (a *app) lintOne(j *lintJob, f lintFlags) {
 }
 
 // lintEnd turns what was found into the exit status.
-func (a *app) lintEnd(rs []lint.Report, problems []fact.Problem) error {
+func (a *app) lintEnd(rs []lint.Report, problems []fact.Problem, f lintFlags) error {
 	for _, p := range problems {
 		fmt.Fprintf(a.Err, "ncclinic: %s: %s\n", p.What, p.Why)
 	}
@@ -233,7 +239,14 @@ func (a *app) lintEnd(rs []lint.Report, problems []fact.Problem) error {
 		return exitError(exitUsage)
 	}
 	for i := range rs {
-		if rs[i].Problems() {
+		n := rs[i].Count(diag.Error)
+		if f.failOn != "error" {
+			n += rs[i].Count(diag.Warning)
+		}
+		if f.failOn == "note" {
+			n += rs[i].Count(diag.Note)
+		}
+		if n > 0 {
 			return exitError(exitFound)
 		}
 	}

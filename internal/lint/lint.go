@@ -72,9 +72,6 @@ func (r *Report) Count(s diag.Severity) int {
 	return n
 }
 
-// Problems reports whether there is an error or a warning.
-func (r *Report) Problems() bool { return r.Count(diag.Error)+r.Count(diag.Warning) > 0 }
-
 // Edits returns the safe edits of all findings.
 func (r *Report) Edits() []lint.Edit {
 	var es []lint.Edit

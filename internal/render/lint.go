@@ -28,8 +28,8 @@ type LintOptions struct {
 }
 
 var lintWords = map[string]struct{ error, warning, note, clean, sum, more, why, fix string }{
-	"en": {"error", "warning", "note", "nothing wrong in %d scripts", "%d errors, %d warnings in %d scripts", "; %d notes (--notes shows them)", "why: ", "fix: "},
-	"zh": {"错误", "警告", "提示", "检查了 %d 个脚本，没有发现问题", "%d 个错误、%d 个警告，共检查 %d 个脚本", "；另有 %d 条提示（--notes 可显示）", "原因：", "解决："},
+	"en": {"error", "warning", "note", "nothing wrong in %s", "%s, %s in %s", "; %s (--notes shows them)", "why: ", "fix: "},
+	"zh": {"错误", "警告", "提示", "检查了 %s，没有发现问题", "%s、%s，共检查 %s", "；另有 %s（--notes 可显示）", "原因：", "解决："},
 }
 
 // LintText writes findings as file:line:col: message [rule], each with the
@@ -70,12 +70,22 @@ func LintText(w io.Writer, files []LintFile, t diag.Texts, o LintOptions) error 
 			}
 		}
 	}
-	sum := fmt.Sprintf(x.sum, errs, warns, len(files))
+	n := func(k int, en, zh string) string {
+		switch {
+		case o.Lang == "zh":
+			return fmt.Sprintf("%d %s", k, zh)
+		case k == 1:
+			return "1 " + en
+		}
+		return fmt.Sprintf("%d %ss", k, en)
+	}
+	scripts := n(len(files), "script", "个脚本")
+	sum := fmt.Sprintf(x.sum, n(errs, "error", "个错误"), n(warns, "warning", "个警告"), scripts)
 	if errs+warns == 0 {
-		sum = fmt.Sprintf(x.clean, len(files))
+		sum = fmt.Sprintf(x.clean, scripts)
 	}
 	if notes > 0 && !o.Notes {
-		sum += fmt.Sprintf(x.more, notes)
+		sum += fmt.Sprintf(x.more, n(notes, "note", "条提示"))
 	}
 	p.line(sum)
 	return p.w.Flush()
