@@ -29,7 +29,13 @@ func SARIF(w io.Writer, rep *diag.Report, t diag.Texts, lang string) error {
 			index[f.ID] = k
 			r := m{"id": f.ID, "shortDescription": text(diag.Title(t, f, lang)), "defaultConfiguration": m{"level": sarifLevel(f.Severity)}}
 			if why := diag.Section(t, f, "why", lang); why != "" {
-				r["help"] = text(why)
+				help := why
+				for _, fx := range f.Fixes {
+					if note := diag.Section(t, f, "fix:"+fx.ID, lang); note != "" {
+						help += "\n\n" + note
+					}
+				}
+				r["fullDescription"], r["help"] = text(why), text(help)
 			}
 			rules = append(rules, r)
 		}
@@ -82,7 +88,7 @@ func SARIF(w io.Writer, rep *diag.Report, t diag.Texts, lang string) error {
 		rules = []m{}
 	}
 	run := m{"tool": m{"driver": m{"name": "ncclinic", "version": rep.Tool, "rules": rules}}, "results": results,
-		"properties": m{"verdict": rep.Verdict}}
+		"columnKind": "unicodeCodePoints", "properties": m{"verdict": rep.Verdict}}
 	var notes []m
 	for _, p := range rep.Problems {
 		notes = append(notes, m{"level": "warning", "message": text(p.What + ": " + p.Why)})

@@ -19,7 +19,7 @@ var _ = Checks.Add("sbatch-after-command", func(c *Ctx) {
 	}
 	var lines []fact.Stray
 	for _, x := range s.Stray {
-		if x.Kind == fact.StrayLate && len(x.Options) > 0 {
+		if x.Kind == fact.StrayLate && (len(x.Options) > 0 || strings.Contains(x.Text, " -")) {
 			lines = append(lines, x)
 		}
 	}
@@ -29,7 +29,10 @@ var _ = Checks.Add("sbatch-after-command", func(c *Ctx) {
 	// What only repeats an option that is in force loses nothing.
 	first, lost := lines[0], []string{}
 	for _, x := range lines {
-		new := false
+		new := len(x.Options) == 0
+		if new {
+			lost = append(lost, fact.Clip(strings.TrimSpace(strings.TrimPrefix(x.Text, "#SBATCH")), 60))
+		}
 		for _, o := range x.Options {
 			if d := s.Opt(o.Name); d == nil || d.Value != o.Value {
 				new = true

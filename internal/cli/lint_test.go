@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runLint runs one command line and returns the exit status and both streams.
+func runLint(t *testing.T, stdin string, args ...string) (int, string, string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := Main(append([]string{"lint"}, args...), Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs,
+		Getenv: func(k string) string { return map[string]string{"LANG": "C", "NCCLINIC_NO_SCONTROL": "1"}[k] }})
+	return code, out.String(), errs.String()
+}
+
+const badScript = "#!/bin/bash\n#SBATCH --mem=8\nset -e\n#SBATCH --job-name=è<&\"late\nexport HF_TOKEN=hf_aB3dE5gH7jK9mN1pQ3sT5vX7zA9cE1gI3k\nexport NCCL_DEBUG=INFO\npython train.py\n"
+
+func TestLintFormats(t *testing.T) {
+	code, text, _ := runLint(t, badScript, "-")
+	if code != exitFound {
+		t.Errorf("exit status %d", code)
+	}
+	for _, want := range []string{"<stdin>:4:1: error: ", "[sbatch-after-command]", "    4 | #SBATCH --job-name", "\n        ^\n", "2 errors, 1 warning in 1 script; 1 note"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for _, format := range []string{"text", "json", "sarif", "github", "checkstyle"} {
+		code, out, errs := runLint(t, badScript, "--format", format, "-v", "--notes", "-")
+		if code != exitFound || errs != "" {
+			t.Errorf("%s: exit status %d, %s", format, code, errs)
+		}
+		if strings.Contains(out, "hf_aB3dE5g") {
+			t.Errorf("%s shows the secret:\n%s", format, out)
+		}
+		for _, id := range []string{"sbatch-after-command", "mem-unit-missing", "secret-in-script", "nccl-debug-hard-coded"} {
+			if !strings.Contains(out, id) {
+				t.Errorf("%s: no %s", format, id)
+			}
+		}
+	}
+}
+
+func TestLintJSON(t *testing.T) {
+	_, out, _ := runLint(t, badScript, "--format=json", "-")
+	var rep struct {
+		Schema, Verdict string
+		Cause           *string
+		Findings        []struct {
+			ID, Cause, Severity, Title, Message string
+			Where                               []struct {
+				File      string
+				Line, Col int
+			}
+			Fixes []struct{ Note string }
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &rep); err != nil {
+		t.Fatal(err)
+	}
+	if rep.Schema != "ncclinic.report/v1" || rep.Verdict != "broken" || rep.Cause != nil || len(rep.Findings) != 4 {
+		t.Errorf("%+v", rep)
+	}
+	f := rep.Findings[1]
+	if f.ID != "sbatch-after-command" || f.Cause != "slurm-directive-ignored" || f.Where[0].Line != 4 || f.Where[0].Col != 1 || f.Title == "" || f.Message == "" || f.Fixes[0].Note == "" {
+		t.Errorf("%+v", f)
+	}
+	if _, out, _ := runLint(t, "#!/bin/bash\n#SBATCH -N 1\ntrue\n", "--format=json", "-"); !strings.Contains(out, `"verdict": "ok"`) || strings.Contains(out, "null,\n \"findings\": null") {
+		t.Errorf("%s", out)
+	}
+}
+
+// TestLintSARIF holds what GitHub's upload asks for.
+func TestLintSARIF(t *testing.T) {
+	_, out, _ := runLint(t, badScript, "--format=sarif", "--stdin-name=jobs/a b.sbatch", "-")
+	type msg struct{ Text string }
+	var log struct {
+		Version string
+		Runs    []struct {
+			Tool struct {
+				Driver struct {
+					Name  string
+					Rules []struct {
+						ID                                      string
+						ShortDescription, FullDescription, Help msg
+					}
+				}
+			}
+			Results []struct {
+				RuleID, Level string
+				RuleIndex     int
+				Message       msg
+				Locations     []struct {
+					PhysicalLocation struct {
+						ArtifactLocation struct{ URI string }
+						Region           struct{ StartLine, StartColumn int }
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &log); err != nil {
+		t.Fatal(err)
+	}
+	r := log.Runs[0]
+	if log.Version != "2.1.0" || len(r.Results) != 4 {
+		t.Fatalf("%+v", log)
+	}
+	for _, x := range r.Results {
+		d := r.Tool.Driver.Rules[x.RuleIndex]
+		l := x.Locations[0].PhysicalLocation
+		if d.ID != x.RuleID || d.ShortDescription.Text == "" || d.FullDescription.Text == "" || d.Help.Text == "" || x.Message.Text == "" ||
+			l.ArtifactLocation.URI != "jobs/a%20b.sbatch" || l.Region.StartLine < 1 || l.Region.StartColumn < 1 {
+			t.Errorf("%+v %+v", x, d)
+		}
+		if x.Level != "error" && x.Level != "warning" && x.Level != "note" {
+			t.Errorf("level %q", x.Level)
+		}
+	}
+}
+
+func TestLintCheckstyle(t *testing.T) {
+	_, out, _ := runLint(t, badScript, "--format=checkstyle", "-")
+	var x struct {
+		File []struct {
+			Name  string `xml:"name,attr"`
+			Error []struct {
+				Line    int    `xml:"line,attr"`
+				Message string `xml:"message,attr"`
+			} `xml:"error"`
+		} `xml:"file"`
+	}
+	if err := xml.Unmarshal([]byte(out), &x); err != nil || len(x.File) != 1 || len(x.File[0].Error) != 4 {
+		t.Errorf("%v %+v", err, x)
+	}
+	if _, out, _ := runLint(t, badScript, "--format=github", "-"); !strings.Contains(out, "::error file=<stdin>,line=4,col=1,title=sbatch-after-command::") || strings.Count(out, "\n") != 4 {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestLintFiles(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string, mode os.FileMode) string {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	bad := put("a/bad.sbatch", "#!/bin/bash\nset -e\n#SBATCH -N 2\ntrue\n", 0o755)
+	put("a/good.sh", "#!/bin/bash\n#SBATCH -N 2\ntrue\n", 0o644)
+	put("a/other.py", "#SBATCH -N 2\n", 0o644)
+	put(".git/x.sbatch", "set -e\n", 0o644)
+	put("quiet/.ncclinic.yaml", "rules: {sbatch-after-command: off}\n", 0o644)
+	quiet := put("quiet/q.sbatch", "#!/bin/bash\nset -e\n#SBATCH -N 2\ntrue\n", 0o644)
+	put("lib/env.sh", "export NP=4\n", 0o644)
+	sourced := put("lib/s.sbatch", "#!/bin/bash\n#SBATCH -N 1 --gres=gpu:2\nsource ./env.sh\ntorchrun --standalone --nproc_per_node=$NP t.py\n", 0o644)
+
+	if code, _, _ := runLint(t, "", dir); code != exitUsage {
+		t.Errorf("a folder without -r: %d", code)
+	}
+	code, out, _ := runLint(t, "", "-r", dir)
+	if code != exitFound || !strings.Contains(out, "in 4 scripts") {
+		t.Errorf("%d %s", code, out)
+	}
+	if code, out, _ := runLint(t, "", quiet); code != exitOK {
+		t.Errorf("configuration beside the script: %d %s", code, out)
+	}
+	if code, out, _ := runLint(t, "", sourced); code != exitFound || !strings.Contains(out, "starts 4 processes per node, but the job has 2") {
+		t.Errorf("a sourced file: %d %s", code, out)
+	}
+	code, out, _ = runLint(t, "", "--diff", bad)
+	if code != exitOK || !strings.Contains(out, "-set -e\n #SBATCH -N 2\n+set -e") {
+		t.Errorf("--diff: %d %s", code, out)
+	}
+	if code, out, _ := runLint(t, "", "--fix", bad); code != exitOK {
+		t.Errorf("--fix: %d %s", code, out)
+	}
+	got, _ := os.ReadFile(bad)
+	st, _ := os.Stat(bad)
+	if string(got) != "#!/bin/bash\n#SBATCH -N 2\nset -e\ntrue\n" || st.Mode().Perm() != 0o755 {
+		t.Errorf("%q %v", got, st.Mode())
+	}
+	if code, out, _ := runLint(t, "#!/bin/bash\nset -e\n#SBATCH -N 2\n", "--fix", "-"); code != exitOK || out != "#!/bin/bash\n#SBATCH -N 2\nset -e\n" {
+		t.Errorf("--fix of standard input: %d %q", code, out)
+	}
+	missing := filepath.Join(dir, "missing")
+	for _, args := range [][]string{{missing}, {}, {"--format=x", bad}, {"--slurm-version=new", bad}, {"--disable=no-such", bad}, {"--fail-on=x", bad}, {"--config=" + missing, bad}} {
+		if code, _, errs := runLint(t, "", args...); code != exitUsage || errs == "" {
+			t.Errorf("%v: exit status %d, %q", args, code, errs)
+		}
+	}
+}
+
+func TestLintGates(t *testing.T) {
+	const src = "#!/bin/bash\n#SBATCH -N 1 -c 8 --mem=8\nsrun python train.py\n"
+	for _, c := range []struct {
+		args string
+		want bool
+	}{{"", false}, {"--slurm-version=22.05.8", true}, {"--slurm-version=23.11", false}, {"--slurm-version=21.08", false}, {"--enable=srun-cpus-not-forwarded", true}} {
+		args := append(strings.Fields(c.args), "-")
+		if _, out, _ := runLint(t, src, args...); strings.Contains(out, "srun-cpus-not-forwarded") != c.want {
+			t.Errorf("%q: %s", c.args, out)
+		}
+	}
+	if code, _, _ := runLint(t, src, "--fail-on=error", "-"); code != exitOK {
+		t.Errorf("--fail-on=error: %d", code)
+	}
+}
