@@ -8,6 +8,7 @@ import (
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
 )
 
 func cancelTime(text string) (int64, bool) {
@@ -228,7 +229,53 @@ func (v *view) slowRank(rows []fact.Work) (cand, bool) {
 		c.where = append(c.where, w)
 		return c, true
 	}
-	return cand{}, false
+	return v.busyThroughWait(slow, first)
+}
+
+// busyThroughWait reports that a rank tells of work of its own all through the
+// time in which the others wait for it: in the second half of the wait, or on
+// both sides of the line that ends it where no stamps tell.
+func (v *view) busyThroughWait(rank int, first fact.Work) (cand, bool) {
+	var lines []fact.Said
+	during := false
+	for _, s := range v.facts(kind.OwnWork) {
+		if v.rankOf(s.Place) != rank {
+			continue
+		}
+		switch {
+		case s.TK != 0 && s.TK == first.TK:
+			if s.Time < first.Time-first.TimeoutMS-60000 {
+				continue // before the wait
+			}
+			during = during || s.Time > first.Time-first.TimeoutMS/2
+		case s.File != first.File:
+			continue
+		default:
+			during = during || s.Line > first.Line
+		}
+		lines = append(lines, s)
+	}
+	if len(lines) < 2 || !during || v.excOfRank(rank) {
+		return cand{}, false
+	}
+	c := cand{id: "run-rank-slow", cert: diag.Likely, tier: 1, over: []string{"run-collective-hang", "job-cancelled", "run-exception"}, args: diag.Args{"rank": itoa(rank)}}
+	for _, s := range []fact.Said{lines[0], lines[len(lines)-1]} {
+		c.ev = append(c.ev, v.evidence(s.Place, s.Text))
+	}
+	w := v.where(lines[len(lines)-1].Place)
+	w.Rank = &rank
+	c.where = append(c.where, w)
+	return c, true
+}
+
+// excOfRank reports an exception of a rank that is no echo of others.
+func (v *view) excOfRank(rank int) bool {
+	for _, x := range v.exc {
+		if base := x.Type[strings.LastIndexByte(x.Type, '.')+1:]; v.rankOf(x.Place) == rank && !echoTypes[base] && !echoText.MatchString(x.Message) {
+			return true
+		}
+	}
+	return false
 }
 
 // aloneWork reports whether a progress line is of preparation rather than of

@@ -11,6 +11,10 @@ import (
 // decideMore judges libraries, extensions and options that several causes can explain.
 func (v *view) decideMore() {
 	v.missingLibraries()
+	v.decideNodes()
+	v.decideShadow()
+	v.decideFilters()
+	v.decideTwice()
 	if es := v.ev("S238", "S370"); len(es) > 0 {
 		var vision []*fact.Event
 		for _, e := range es {

@@ -186,8 +186,35 @@ func (v *view) interfaces() {
 			byAddr[b.V] = b
 		}
 	}
+	if peer, ok := v.sameSubnet(hard); ok {
+		// the interface is right; the peer went away, and its log would say why
+		v.unknown(hard, "the log of the rank on "+peer+"; sacct -j JOBID -o JobID,State,ExitCode,NodeList", "srun -w NODE ping -c 3 "+peer)
+		return
+	}
 	c := v.add(cand{id: "net-interface-wrong", cert: diag.Possible, tier: 2}, cap4(hard)...)
 	c.needs = append(c.needs, "ip -br a; NCCL_DEBUG=INFO (Bootstrap : Using …); nc between the nodes")
+}
+
+var (
+	peerAddr = regexp.MustCompile(`(\d+\.\d+\.\d+)\.\d+(?:<\d+>|:\d+)`)
+	refused  = regexp.MustCompile(`(?i)connection refused|connection abort|connection reset|closed by (?:remote )?peer`)
+)
+
+// sameSubnet reports that a peer refused or ended a connection on the subnet of
+// the interface that NCCL chose here: that says nothing against the interface.
+func (v *view) sameSubnet(es []*fact.Event) (string, bool) {
+	for _, e := range es {
+		m := peerAddr.FindStringSubmatch(e.Text)
+		if m == nil || !refused.MatchString(e.Text) {
+			continue
+		}
+		for _, b := range v.facts(kind.Bootstrap) {
+			if strings.HasPrefix(b.V, m[1]+".") && (b.Node == e.Node || e.Node == "") {
+				return strings.TrimRight(m[0][:strings.IndexAny(m[0], "<:")], "<:"), true
+			}
+		}
+	}
+	return "", false
 }
 
 // bridged returns a Bootstrap line that chose an interface that leads nowhere.

@@ -23,6 +23,8 @@ type Parser struct {
 	prefix   string // environment of the listing
 	node     string // of dshbak headers
 	lockName string // package that a lock file describes
+	rule     int    // 1: a line of hyphens was met, 2: and a host's name behind it
+	host     string // that name
 	smi      int    // lines since an nvidia-smi banner
 	smiGPU   string
 	lastCmd  string
@@ -63,6 +65,7 @@ var (
 	emptyLib  = regexp.MustCompile(`^-[rwx-]{9}\S*\s+\d+\s+\S+\s+\S+\s+0\s.*?((?:lib(?:torch|c10|caffe2|nccl|cud|cu)\w*)\.so[\d.]*)$`)
 	envExport = regexp.MustCompile(`^\s*-\s+([a-z][\w.-]*)=(\d[\w.!]*)=([\w.]+)$`)
 	lockLine  = regexp.MustCompile(`^(name|version) = "([^"]+)"$`)
+	bareVer   = regexp.MustCompile(`^['"(]*([12]\.\d+\.\d+(?:a0|rc\d|\.dev\d+)?\+(?:cpu|cu\d{2,3}|rocm[\d.]+|xpu|git[0-9a-f]{4,}|[0-9a-f]{7,}(?:\.nv[\d.]+)?))(?:['"]?[, ]+['"]?(None|\d+\.\d+))?\b['")]*(?:[, ]+(?:True|False))?$`)
 	torchVers = regexp.MustCompile(`^[\s,'"]*(\d+\.\d+\.\d+[a-z0-9]*(?:\+[\w.]+)?)\b`)
 	torchCUDA = regexp.MustCompile(`[\s,'"](None|\d+\.\d)(?:['"]?[\s,)]|['"]?$)`)
 	smiHead   = regexp.MustCompile(`Driver Version: ([\d.]+)\s+CUDA Version: ([\d.]+|N/A|ERR!)`)
@@ -73,7 +76,7 @@ var (
 	gpuCSV    = regexp.MustCompile(`^((?:NVIDIA|Tesla|Quadro|GeForce|AMD)\b[^,]*), ?(\d{3}\.[\d.]+)$`)
 	driverIn  = regexp.MustCompile(`(?i)\b(?:nvidia )?driver(?: version)?[:= ]+(\d{3}\.\d+(?:\.\d+)?)\b`)
 	envRow    = regexp.MustCompile(`^(?:export |declare -x |set(?:env)? )?([A-Za-z_][A-Za-z0-9_%]*)=(.*)$`)
-	envEcho   = regexp.MustCompile(`\b(CUDA_VISIBLE_DEVICES|SLURM_JOB_GPUS|NCCL_SOCKET_IFNAME|LD_LIBRARY_PATH|LD_PRELOAD|SLURM_EXPORT_ENV|MASTER_ADDR|MASTER_PORT)=(\S*)`)
+	envEcho   = regexp.MustCompile(`\b(CUDA_VISIBLE_DEVICES|SLURM_JOB_GPUS|NCCL_SOCKET_IFNAME|LD_LIBRARY_PATH|LD_PRELOAD|SLURM_EXPORT_ENV|MASTER_ADDR|MASTER_PORT|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL|PYTHONPATH)=(\S*)`)
 	lddRow    = regexp.MustCompile(`^\s*(lib[\w.+-]+\.so[\w.]*) => (\S+|not found)`)
 	ncclVer   = regexp.MustCompile(`NCCL version (\d+\.\d+\.\d+)(?:\+cuda([\d.]+))?`)
 	setEnv    = regexp.MustCompile(`\b(NCCL_\w+|FI_\w+) set by environment to ([^\s]+?)\.?$`)
@@ -94,11 +97,16 @@ var (
 	pipIn     = regexp.MustCompile(`\b(torch|nvidia-nccl-cu\d+|triton)-(\d[\w.+]*)`)
 	pipSat    = regexp.MustCompile(`Requirement already satisfied: torch(?:==\S+)? in (\S+) \(([\w.+]+)\)`)
 	xidRe     = regexp.MustCompile(`NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+)`)
-	dshbak    = regexp.MustCompile(`^(?:==|--) ?([\w.-]+) ?(?:==|--)$`)
+	dshbak    = regexp.MustCompile(`^(?:={2,}|-{2,}|#{2,}|\*{2,}|>{2,}) ?(?:(?i:host|node|hostname)[:= ]+)?([A-Za-z][\w.-]*\d[\w.-]*|[a-z]+-[\w.-]+):? ?(?:={2,}|-{2,}|#{2,}|\*{2,}|<{2,})?$`)
+	ansible   = regexp.MustCompile(`^([A-Za-z][\w.-]*) \| (?:SUCCESS|CHANGED|FAILED)\b.*(?:rc=\d+ >>|=> \{)$`)
+	notHost   = regexp.MustCompile(`(?i)^(?:rank|step|epoch|gpu|attempt|run|test|stage|phase|iter|iteration|task|fold|round|part|exp|trial|layer|local|global|node_rank|stack|job)[-_.]?\d*$|^(?:end|begin|start)-`)
+	hostSet   = regexp.MustCompile(`^[A-Za-z][\w.-]*(?:\[[\d,-]+\])?[\w.-]*$`)
+	nccl3     = regexp.MustCompile(`\((\d+), (\d+), (\d+)\)`)
 	pidAff    = regexp.MustCompile(`(?:cpus|affinity(?: list)?|cpu list):\s*([\d,-]+)\s*$`)
 	slurmV    = regexp.MustCompile(`^(?:\d+: )?slurm(?:-wlm)? (\d+\.\d+\.\d+)`)
 	condaEnv  = regexp.MustCompile(`packages in environment at ([^:\s]+)`)
 	noProg    = regexp.MustCompile(`(?:^|: )([\w.+-]+): (?:command )?not found`)
+	procIndex = regexp.MustCompile(`^(?:Process index|[Gg]lobal[ _]rank|RANK): (\d+)$`)
 	lightRank = regexp.MustCompile(`(?i)GLOBAL_RANK: (\d+), MEMBER: \d+/(\d+)`)
 	nnodesRe  = regexp.MustCompile(`(?:--nnodes[ =]|min_nodes\s*: |num_nodes[ =:]+|nnodes[ =]+)(\d+)`)
 	endpoint  = regexp.MustCompile(`rdzv[_-]endpoint\s*[:= ]\s*([\w.\-:\[\]]+)`)
@@ -207,8 +215,7 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 		}
 		return
 	}
-	if m := dshbak.FindStringSubmatch(msg); m != nil && strings.ContainsAny(m[1], "0123456789-") {
-		p.node = m[1]
+	if p.hostHeader(msg) {
 		return
 	}
 	pkg := func(name, ver, aux string) {
@@ -269,6 +276,32 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 			add(kind.Sacct, m[1], m[2], ec)
 		}
 	}
+}
+
+// hostHeader reads the headings under which tools for many hosts put the
+// output of each: clush -b and dshbak -c (a name between two lines of hyphens),
+// ansible, and loops that print "== host ==".
+func (p *Parser) hostHeader(msg string) bool {
+	if len(msg) >= 6 && strings.Trim(msg, "-") == "" {
+		if p.rule == 2 {
+			p.node, p.rule = p.host, 0
+		} else {
+			p.rule = 1
+		}
+		return true
+	}
+	if p.rule == 1 && len(msg) < 64 && strings.ContainsAny(msg, "0123456789-[") && hostSet.MatchString(msg) && !notHost.MatchString(msg) {
+		p.rule, p.host = 2, msg
+		return true
+	}
+	p.rule = 0
+	for _, re := range []*regexp.Regexp{dshbak, ansible} {
+		if m := re.FindStringSubmatch(msg); m != nil && !notHost.MatchString(m[1]) {
+			p.node = m[1]
+			return true
+		}
+	}
+	return false
 }
 
 func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
@@ -426,6 +459,9 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 			add(kind.NoProgram, m[1], msg, "")
 		}
 	}
+	if m := procIndex.FindStringSubmatch(msg); m != nil { // accelerate's state
+		add(kind.GlobalRank, m[1], "", "")
+	}
 	if has("GLOBAL_RANK") {
 		if m := lightRank.FindStringSubmatch(msg); m != nil {
 			add(kind.GlobalRank, m[1], m[2], "")
@@ -495,6 +531,15 @@ func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string))
 	if m := emptyLib.FindStringSubmatch(msg); m != nil {
 		add(kind.EmptyLib, "", m[1], "")
 	}
+	if len(msg) < 60 {
+		// a version alone on its line: only torch has such local tags and a major number
+		if m := bareVer.FindStringSubmatch(msg); m != nil && !(p.cmdAge <= 30 && strings.Contains(p.lastCmd, "torch")) {
+			add(kind.TorchVer, "", m[1], "")
+			if m[2] != "" {
+				add(kind.TorchCUDA, "", m[2], "")
+			}
+		}
+	}
 	if m := torchFile.FindStringSubmatchIndex(msg); m != nil && !strings.Contains(msg, "line ") {
 		// print(torch.__file__, …): the path, and often the versions behind it
 		add(kind.TorchPath, "", msg[m[2]:m[3]], "")
@@ -507,7 +552,12 @@ func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string))
 		}
 	}
 	if p.cmdAge <= 3 && strings.Contains(p.lastCmd, "torch") || p.cmdAge <= 30 && strings.Contains(p.lastCmd, "torch.__version__") || strings.HasPrefix(msg, "('") {
-		if m := replVer.FindStringSubmatch(msg); m != nil && strings.Contains(m[1], ".") {
+		say := msg
+		if m := nccl3.FindStringSubmatch(msg); m != nil && strings.Contains(p.lastCmd, "nccl") { // torch.cuda.nccl.version()
+			add(kind.NCCLVer, "", m[1]+"."+m[2]+"."+m[3], "")
+			say = strings.TrimRight(strings.Replace(msg, m[0], "", 1), " ,")
+		}
+		if m := replVer.FindStringSubmatch(say); m != nil && strings.Contains(m[1], ".") {
 			add(kind.TorchVer, "", m[1], "")
 			if m[2] != "" && strings.Contains(p.lastCmd+msg, "cuda") || m[2] == "None" || strings.HasPrefix(msg, "('") && m[2] != "" {
 				add(kind.TorchCUDA, "", m[2], "")

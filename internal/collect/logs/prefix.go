@@ -28,6 +28,7 @@ var (
 	rankInText = regexp.MustCompile(`\[(?:PG [^\]]*?)?[Rr]ank (\d+)\]|^[Rr]ank[ :=]+(\d+)\b|^\((?:[Rr]ank )(\d+)\)|\bon rank:? (\d+)\b|\[(?:[Rr]ank)[ =:]?(\d+)[^\]]{0,24}\]|GLOBAL_RANK: (\d+)|\[GPU(\d+)\]`)
 	nodeWord   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*$`)
 	notNode    = regexp.MustCompile(`(?i)^(epoch|c10d|step|iter|iteration|gpu|cuda|rank|loss|fold|layer|worker_?rank|python|pip|line|task|job|tasks|test|train|val|eval|stage|phase|batch|gen|seed|run|exp|trial|attempt|model|node_rank|error|warning|info|debug|note|hint|usage|srun|sbatch|salloc|slurmstepd|slurmd|slurmctld|bash|sh|torchrun|conda|lr|acc|top|mAP|v|sm|cu|py|utf|sha|x|http|https|file|pdsh@.*|frame|thread|process|proc|part|shard|block|level|mem|cpu|device|default)_?-?\d*$`)
+	rayHead    = regexp.MustCompile(`^(?:[\w.:-]+ ?)*\bpid=(\d+)(?:, ip=([\w.:-]+))?(?:, actor_id=\w+)?$`)
 	defaultTag = regexp.MustCompile(`^\[(?:default|trainers?|worker|[a-z]+_?)(\d+)\]:`)
 )
 
@@ -237,6 +238,16 @@ func (r *reader) stripBracket(h *head, t string) int {
 		}
 		if len(in) > 2 && in[1] == ' ' && strings.Contains(in, ".cpp:") || strings.Contains(in, ".hpp:") {
 			h.level, h.src = in[0], in[2:]
+			return skip()
+		}
+	}
+	if end == ')' && h.pid == 0 {
+		// Ray: (RayTrainWorker pid=3106, ip=10.8.1.2)
+		if m := rayHead.FindStringSubmatch(in); m != nil {
+			h.pid = atoi(m[1])
+			if h.node == "" {
+				h.node = m[2]
+			}
 			return skip()
 		}
 	}

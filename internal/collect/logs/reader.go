@@ -140,6 +140,7 @@ type reader struct {
 	shapes         map[uint64]int
 	hits           []int
 	list           *listing.Parser
+	own            map[int][]int // by rank: its facts about work of its own
 	lineBase       int
 	lastHitLine    int
 	inReport       bool
@@ -184,6 +185,7 @@ func (r *reader) begin(path string) {
 	r.prev, r.prevHits = "", nil
 	r.prog, r.progAll = map[int]int{}, 0
 	r.shapes = map[uint64]int{}
+	r.own = map[int][]int{}
 	r.inReport, r.failing, r.stamped, r.shown = false, false, false, 0
 	r.list = listing.NewParser(path)
 }
@@ -254,6 +256,7 @@ func (r *reader) line(no int, raw []byte) {
 	r.progress(h, msg, pl)
 	if len(msg) < 400 {
 		r.ends(msg, pl)
+		r.ownWork(msg, pl)
 	}
 	if r.lastExcLine > 0 && no-r.lastExcLine > 0 && no-r.lastExcLine <= 2 || exc >= 0 {
 		r.handled(msg, no, exc)

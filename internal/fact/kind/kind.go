@@ -55,5 +55,6 @@ const (
 	GlobalRank = "global-rank"   // name: rank; V: number of ranks, as Lightning announces them
 	NNodes     = "nnodes"        // how many nodes a launcher expects
 	Endpoint   = "rdzv-endpoint" // host:port
+	OwnWork    = "own-work"      // a line of one rank about work that ranks do alone: saving, tokenising …
 	Silence    = "silence"       // a wrapper ended the job because it said nothing
 )

@@ -1,0 +1,94 @@
+package explain
+
+import (
+	"regexp"
+	"sort"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
+)
+
+// torchPart matches messages about a part that torch lacks: an older or another
+// release than the program was written for.
+var torchPart = regexp.MustCompile(`No module named ['"]?torch(?:\.|['"]|$)|cannot import name '\w+' from (?:partially initialized module )?'torch\b|module 'torch(?:\.[\w.]+)?' has no attribute|undefined symbol|type object '[\w.]+' has no attribute`)
+
+// decideNodes judges a failure of one node whose torch differs from that of the
+// others, as listings or prints of each node show it.
+func (v *view) decideNodes() {
+	by := v.torchByNode()
+	var names []string
+	for n := range by {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	var a, b fact.Said
+	for _, n := range names {
+		switch {
+		case a.V == "":
+			a = by[n]
+		case by[n].V != a.V && b.V == "":
+			b = by[n]
+		}
+	}
+	for _, x := range v.exc {
+		if !torchPart.MatchString(x.Message) {
+			continue
+		}
+		c := cand{id: "env-differs-between-nodes", cert: diag.Likely, over: []string{"run-exception", "torch-install-damaged", "torch-not-installed", "env-not-activated"}}
+		if b.V != "" {
+			if _, ok := by[x.Node]; ok {
+				c.cert = diag.Proven
+			}
+			v.said(v.addExc(c, x), a, b)
+			return
+		}
+		if p, ok := v.torchElsewhere(x); ok {
+			c.needs = append(c.needs, "srun --ntasks-per-node=1 bash -c 'hostname; which python; python -c \"import torch; print(torch.__file__, torch.__version__)\"'")
+			y := v.addExc(c, x)
+			y.ev = append(y.ev, p)
+			return
+		}
+	}
+}
+
+// torchByNode returns one statement about torch's version for each node.
+func (v *view) torchByNode() map[string]fact.Said {
+	out := map[string]fact.Said{}
+	for _, s := range v.l.Listing.Facts {
+		if s.Node == "" || s.V == "" || s.Kind != kind.TorchVer && !(s.Kind == kind.Pkg && (s.Name == "torch" || s.Name == "pytorch")) {
+			continue
+		}
+		if _, ok := out[s.Node]; !ok {
+			out[s.Node] = s
+		}
+	}
+	return out
+}
+
+// torchElsewhere reports that torch is missing as a whole on one node while the
+// same program already runs it on another: there a rank logs through torch.
+func (v *view) torchElsewhere(x *fact.Exception) (fact.Evidence, bool) {
+	m := noModule.FindStringSubmatch(x.Message)
+	if m == nil || m[1] != "torch" || x.Node == "" {
+		return fact.Evidence{}, false
+	}
+	for _, y := range v.exc {
+		if y != x && y.Node != x.Node && noModule.MatchString(y.Message) {
+			return fact.Evidence{}, false // missing everywhere
+		}
+	}
+	for i := range v.l.Events {
+		e := &v.l.Events[i]
+		if !e.Quoted && e.Node != "" && e.Node != x.Node && (e.Rank >= 0 || strings.Contains(e.Text, "c10d")) {
+			return v.evidence(e.Place, e.Text), true
+		}
+	}
+	for _, s := range v.l.Streams {
+		if s.Last.Node != "" && s.Last.Node != x.Node && s.Lines >= 2 {
+			return v.evidence(s.Last, s.Text), true
+		}
+	}
+	return fact.Evidence{}, false
+}

@@ -1,0 +1,125 @@
+package explain
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
+)
+
+// decideShadow judges a program that runs another torch than the one that its
+// environment's listing holds, when PYTHONPATH or ~/.local can put that first.
+func (v *view) decideShadow() {
+	if !v.dead && len(v.exc) == 0 || v.candidate("env-pythonpath-shadows") || v.candidate("env-user-site-shadows") {
+		return
+	}
+	ran, listed := v.ranAndListed()
+	var x *fact.Exception
+	for _, y := range v.exc {
+		if torchPart.MatchString(y.Message) || v.inTorch(y) {
+			x = y
+			break
+		}
+	}
+	if x == nil {
+		return
+	}
+	over := []string{"run-exception", "torch-install-damaged", "torch-not-installed"}
+	dirs := v.pythonPath()
+	if tdir, p := v.torchDir(); tdir != "" {
+		for _, d := range dirs {
+			if d.V == tdir || strings.HasPrefix(tdir, d.V+"/") {
+				c := v.addExc(cand{id: "env-pythonpath-shadows", cert: diag.Proven, over: over, args: diag.Args{"dir": d.V}}, x)
+				v.said(c, d, fact.Said{Place: p, Text: tdir + "/torch"})
+				return
+			}
+		}
+	}
+	if ran.V == "" {
+		return
+	}
+	for _, d := range dirs {
+		if !packageDir.MatchString(d.V) {
+			continue
+		}
+		c := v.addExc(cand{id: "env-pythonpath-shadows", cert: diag.Likely, over: over, args: diag.Args{"dir": d.V, "version": ran.V}}, x)
+		if torchish(d.V + "/") {
+			c.cert = diag.Proven
+		}
+		v.said(c, d, ran, listed)
+		return
+	}
+}
+
+// packageDir matches folders that can hold Python packages, unlike those of a
+// program's own sources.
+var packageDir = regexp.MustCompile(`(?i)/(?:site|dist)-packages(?:/|$)|/pytorch|/torch|/lib/python\d`)
+
+// ranAndListed returns the version of torch that the program prints and the one
+// that the listing of its environment holds, when they are different releases.
+func (v *view) ranAndListed() (ran, listed fact.Said) {
+	for _, l := range v.facts(kind.Pkg) {
+		if l.Name != "torch" && l.Name != "pytorch" || l.V == "" {
+			continue
+		}
+		for _, r := range v.facts(kind.TorchVer) {
+			if r.File != l.File && public(r.V) != public(l.V) {
+				return r, l
+			}
+		}
+	}
+	return fact.Said{}, fact.Said{}
+}
+
+func public(ver string) string {
+	ver, _, _ = strings.Cut(ver, "+")
+	return ver
+}
+
+// inTorch reports that an exception was raised while torch itself was imported.
+func (v *view) inTorch(x *fact.Exception) bool {
+	n := len(x.Frames)
+	return n > 0 && (strings.HasSuffix(x.Frames[n-1].File, "/torch/__init__.py") || strings.HasSuffix(x.Type, "ImportError") && strings.Contains(x.Frames[n-1].File, "/torch/"))
+}
+
+var setsPath = regexp.MustCompile(`\bPYTHONPATH=["']?([^\s"';]+)`)
+
+// pythonPath returns the folders of PYTHONPATH that are not of the environment
+// itself, from dumps of variables, the script and typed commands.
+func (v *view) pythonPath() []fact.Said {
+	var all []fact.Said
+	for _, s := range v.facts(kind.Env) {
+		if s.Name == "PYTHONPATH" {
+			all = append(all, s)
+		}
+	}
+	for _, s := range v.scripts {
+		for _, c := range s.cmds {
+			if m := setsPath.FindStringSubmatch(c.text); m != nil {
+				all = append(all, fact.Said{Place: fact.Place{File: s.File, Line: c.line, Rank: -1, Local: -1, Task: -1}, V: m[1], Text: c.text})
+			}
+		}
+	}
+	for _, c := range v.l.Commands {
+		if m := setsPath.FindStringSubmatch(c.Text); m != nil {
+			all = append(all, fact.Said{Place: c.Place, V: m[1], Text: c.Text})
+		}
+	}
+	venv, _, _ := v.env("VIRTUAL_ENV")
+	conda, _, _ := v.env("CONDA_PREFIX")
+	var out []fact.Said
+	for _, s := range all {
+		for _, d := range strings.Split(s.V, ":") {
+			d = strings.TrimRight(d, "/")
+			if !strings.HasPrefix(d, "/") || venv != "" && strings.HasPrefix(d, venv) || conda != "" && strings.HasPrefix(d, conda) {
+				continue
+			}
+			t := s
+			t.V = d
+			out = append(out, t)
+		}
+	}
+	return out
+}
