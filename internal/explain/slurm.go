@@ -73,6 +73,11 @@ func (v *view) decideSlurm() {
 	v.cpus()
 	v.oneNode()
 	v.bashed()
+	if s, ok := v.sacctState("NODE_FAIL"); ok && !v.has("S263", "S243") {
+		c := v.add(cand{id: "node-failed", cert: diag.Proven, over: []string{"run-collective-hang", "run-exception", "job-cancelled", "rdzv-unreachable"}})
+		v.said(c, s)
+		c.where = append(c.where, v.where(s.Place))
+	}
 	if es := v.ev("S263", "S243"); len(es) > 0 {
 		c := v.add(cand{id: "node-failed", cert: diag.Proven, over: []string{"run-collective-hang", "run-exception", "job-cancelled", "rdzv-unreachable"}}, cap4(es)...)
 		if m := nodeFail.FindStringSubmatch(es[0].Text); m != nil {

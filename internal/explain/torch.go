@@ -14,6 +14,8 @@ import (
 type build struct {
 	cpu, cuda, rocm []fact.Said // what speaks for each kind of build
 	croot           []fact.Said // Anaconda's own package: cpu by default
+	debian          []fact.Said // the distribution's own package: no CUDA
+	noNCCL          []fact.Said // the program says that NCCL is not available
 	aarch64         []fact.Said
 	tegra           []fact.Said
 	nvidia          bool // nvidia-* wheels are listed
@@ -37,6 +39,8 @@ func (v *view) build() build {
 			case "torch", "pytorch", "libtorch":
 				b.versions = append(b.versions, s)
 				switch {
+				case strings.Contains(s.Aux, "lock+cu"):
+					b.cuda = append(b.cuda, s)
 				case strings.Contains(s.V, "+cpu") || strings.Contains(s.Aux, "%2Bcpu") || strings.Contains(s.Aux, "+cpu"), condaCPU.MatchString(s.Aux):
 					b.cpu = append(b.cpu, s)
 				case strings.Contains(s.V, "+rocm"):
@@ -79,6 +83,22 @@ func (v *view) build() build {
 				b.cpu = append(b.cpu, s)
 			} else if s.V != "" && s.V[0] >= '0' && s.V[0] <= '9' {
 				b.cuda = append(b.cuda, s)
+			}
+		case kind.NCCLAvail:
+			if s.V == "False" {
+				b.noNCCL = append(b.noNCCL, s)
+			}
+		case kind.Debian:
+			b.debian = append(b.debian, s)
+		case kind.PipIn:
+			if s.Name == "torch" && v.lastInstall(s) {
+				b.versions = append(b.versions, s)
+				switch {
+				case strings.Contains(s.V, "+cpu"):
+					b.cpu = append(b.cpu, s)
+				case strings.Contains(s.V, "+cu"):
+					b.cuda = append(b.cuda, s)
+				}
 			}
 		case kind.TorchHIP:
 			if s.V != "None" && s.V != "N/A" && s.V != "" {
@@ -287,7 +307,7 @@ func (v *view) decideBuild() {
 	}
 	if len(noNCCL) > 0 && (len(b.tegra) > 0 || len(b.cuda) > 0) && len(b.cpu) == 0 {
 		cert := diag.Likely
-		if len(b.tegra) > 0 && len(b.cuda) > 0 {
+		if (len(b.tegra) > 0 || len(b.noNCCL) > 0) && len(b.cuda) > 0 {
 			cert = diag.Proven
 		}
 		mk("torch-built-without-nccl", cert, append(first(b.cuda, 2), first(b.tegra, 1)...)...)
@@ -312,6 +332,13 @@ func (v *view) decideBuild() {
 	}
 	if len(b.aarch64) > 0 && len(b.versions) > 0 && !b.nvidia && len(noNCCL)+len(noCUDA) > 0 && plainVersion(b.versions) {
 		mk("torch-cpu-build", diag.Likely, append(first(b.versions, 1), b.aarch64[0])...)
+		return
+	}
+	if dir, p := v.torchDir(); len(noNCCL)+len(noCUDA) > 0 && dir == debianDir && len(b.cuda)+len(b.rocm) == 0 {
+		c := mk("torch-cpu-build", diag.Likely, b.debian...)
+		c.args = mergeArgs(c.args, diag.Args{"installer": "debian", "env_kind": "system"})
+		c.ev = append(c.ev, v.evidence(p, dir+"/torch"))
+		c.needs = append(c.needs, "dpkg -S "+debianDir+"/torch; python3 -c 'import torch; print(torch.version.cuda)'")
 		return
 	}
 	if len(noCUDA) > 0 {
@@ -355,12 +382,28 @@ func noBackendEvents(xs []*fact.Exception) []*fact.Event {
 	return es
 }
 
+// debianDir is where packages of Debian and Ubuntu put Python modules.
+const debianDir = "/usr/lib/python3/dist-packages"
+
+// lastInstall reports whether no later line of the file installs the package again.
+func (v *view) lastInstall(s fact.Said) bool {
+	for _, o := range v.facts(kind.PipIn) {
+		if o.Name == s.Name && o.File == s.File && o.Line > s.Line {
+			return false
+		}
+	}
+	return true
+}
+
 func contradicts(b build) bool {
 	// two listings of different environments, one with CUDA: which one ran is not told
 	for _, c := range b.cuda {
 		for _, p := range b.cpu {
 			if c.Kind == kind.Pkg && p.Kind == kind.Pkg && c.File != p.File && c.Name == p.Name {
 				return true
+			}
+			if c.File == p.File && strings.HasPrefix(c.Aux, "lock") && strings.HasPrefix(p.Aux, "lock") {
+				return true // a lock file for several platforms
 			}
 		}
 	}
@@ -403,6 +446,7 @@ func (v *view) torchArgs(b build) diag.Args {
 			a["torch_cuda"] = s.V
 		}
 	}
+	v.installer(a)
 	for _, x := range v.l.Exits {
 		if x.Binary != "" {
 			a["python"] = x.Binary

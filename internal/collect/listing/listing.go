@@ -25,7 +25,12 @@ type Parser struct {
 	lockName string // package that a lock file describes
 	rule     int    // 1: a line of hyphens was met, 2: and a host's name behind it
 	host     string // that name
-	smi      int    // lines since an nvidia-smi banner
+	lockVer  string // version of lockName
+	showName string // package that pip show describes
+	showVer  string
+	asked    [][]string // what prints of the last command show, line by line
+	replBare string     // expression of a Python session that waits for its value
+	smi      int        // lines since an nvidia-smi banner
 	smiGPU   string
 	lastCmd  string
 	cmdAge   int
@@ -43,6 +48,8 @@ func (p *Parser) Command(c fact.ShellCmd) {
 	} else if strings.Contains(c.Text, "pip") || strings.Contains(c.Text, "conda") {
 		p.prefix = ""
 	}
+	p.showName, p.showVer, p.replBare = "", "", ""
+	p.asking(c.Text)
 }
 
 // End closes a file.
@@ -147,6 +154,9 @@ func (p *Parser) Feed(text, msg string, pl fact.Place, nccl bool, out *fact.List
 			return
 		}
 	}
+	if p.answers(msg, add) || p.forms(text, msg, add) {
+		return
+	}
 	p.tables(text, msg, add)
 	p.prints(text, msg, add)
 }
@@ -195,9 +205,10 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 	if m := lockLine.FindStringSubmatch(msg); m != nil { // uv.lock, poetry.lock, pdm.lock
 		switch {
 		case m[1] == "name":
-			p.lockName = m[2]
+			p.lockName, p.lockVer = m[2], ""
 		case p.lockName != "" && interesting.MatchString(p.lockName):
-			add(kind.Pkg, p.lockName, m[2], "")
+			p.lockVer = m[2]
+			add(kind.Pkg, p.lockName, m[2], "lock")
 		}
 		return
 	}
@@ -257,13 +268,18 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 			pkg(m[1], m[2], m[3])
 			return
 		}
-		if m := column.FindStringSubmatch(msg); m != nil {
+		row := msg
+		if p.header == "conda" {
+			row = strings.TrimLeft(msg, " ") // micromamba indents
+		}
+		if m := column.FindStringSubmatch(row); m != nil {
 			if p.header == "conda" || m[3] != "" || p.header == "pip" || strings.Contains(msg, "  ") || strings.Contains(p.lastCmd, "pip") || strings.Contains(p.lastCmd, "conda") {
 				pkg(m[1], m[2], m[3])
 			}
 		}
 	}
-	if p.header == "sacct" || strings.Contains(p.lastCmd, "sacct") {
+	if p.header == "sacct" || strings.Contains(p.lastCmd, "sacct") || sacctPipe.MatchString(msg) {
+		msg := strings.ReplaceAll(msg, "|", " ")
 		if m := sacctRow.FindStringSubmatch(msg); m != nil {
 			ec := ""
 			if k := sacctEC.FindAllString(msg, -1); len(k) > 0 {

@@ -4,11 +4,13 @@ package kind
 
 // Kinds of facts. Name, V and Aux are given for each.
 const (
-	Pkg        = "pkg"        // a package: name, version, build or origin
-	PkgEnv     = "pkg-env"    // environment that a listing describes: V = prefix
-	TorchVer   = "torch"      // version of torch as a program prints it
-	TorchCUDA  = "torch-cuda" // torch.version.cuda; "None": none
-	TorchPath  = "torch-path" // folder of the torch that a program says it runs
+	Pkg        = "pkg"            // a package: name, version, build or origin
+	PkgEnv     = "pkg-env"        // environment that a listing describes: V = prefix
+	TorchVer   = "torch"          // version of torch as a program prints it
+	TorchCUDA  = "torch-cuda"     // torch.version.cuda; "None": none
+	TorchPath  = "torch-path"     // folder of the torch that a program says it runs
+	NCCLAvail  = "nccl-available" // True, False
+	Debian     = "debian-package" // torch as a package of the system: V version
 	TorchHIP   = "torch-hip"
 	CUDAAvail  = "cuda-available" // True, False
 	Driver     = "driver"         // NVIDIA driver version; Aux: CUDA version that it supports

@@ -1,0 +1,194 @@
+package listing
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
+)
+
+type adder func(kind, name, v, aux string)
+
+var (
+	showLine  = regexp.MustCompile(`^\s*(?i:(name|version|location|build))\s*: (\S.*?)\s*$`)
+	jsonDist  = regexp.MustCompile(`"dist_name": "([a-z][\w.-]*?)-(\d[\w.!]*)-([\w.]+)"`)
+	jsonPair  = regexp.MustCompile(`"name": "([\w.-]+)", "version": "([^"]+)"`)
+	condaURL  = regexp.MustCompile(`/(?:linux-64|linux-aarch64|linux-ppc64le|noarch)/([a-z][\w.-]*?)-(\d[\w.!]*)-([\w.]+?)\.(?:conda|tar\.bz2)\b`)
+	envPlain  = regexp.MustCompile(`^\s*-\s+(?:[\w-]+::)?(cpuonly|pytorch-cpu)\b`)
+	lockIndex = regexp.MustCompile(`^source = \{ registry = "https?://\S*/whl/(cpu|cu\d+|rocm[\d.]+|xpu)/?" \}`)
+	lockWheel = regexp.MustCompile(`/torch-(\d[\w.]*)(?:%2B|\+)(cpu|cu\d+|rocm[\d.]+)-`)
+	dpkgRow   = regexp.MustCompile(`^(?:ii|hi)\s+(?:python3-|lib)?torch\S*?(?::amd64|:arm64)?\s+(\d\S*)`)
+	aptRow    = regexp.MustCompile(`^(?:python3-torch(?:-\w+)?|libtorch[\d.]*)/\S+ (\d\S*) `)
+	imageCPU  = regexp.MustCompile(`^(?:RUN\b.*|\s+\S.*|.*&& )?\b(?:pip3?|pip3?\.\d+|uv pip|python3? -m pip)\b.* install\b.*\btorch\b.*https?://\S*/whl/(cpu)\b`)
+	imagePin  = regexp.MustCompile(`\binstall\b.*[\s"']torch==(\d[\w.]*\+cpu)\b`)
+	built     = regexp.MustCompile(`\bUSE_(CUDA|NCCL|ROCM)=(\w+)`)
+	builtCUDA = regexp.MustCompile(`\bCUDA_VERSION=(\d+\.\d+)`)
+	jobState  = regexp.MustCompile(`^\s*(?:JobState=|State: )(COMPLETED|FAILED|TIMEOUT|OUT_OF_MEMORY|CANCELLED|NODE_FAIL|PREEMPTED|BOOT_FAIL|DEADLINE)\b(.*)`)
+	sacctPipe = regexp.MustCompile(`^\d+(?:_\d+)?(?:\.\S+)?\|`)
+	procLimit = regexp.MustCompile(`^Max locked memory\s+(\d+|unlimited)\s+(?:\d+|unlimited)\s+bytes`)
+	listHead  = regexp.MustCompile(`List of packages in environment: "?([^"]+)"?`)
+)
+
+// forms reads package listings other than those of pip list and conda list:
+// pip show, poetry show, lock files, explicit specifications, JSON, dpkg,
+// definitions of images; and job states of scontrol and seff. It reports
+// whether the line was one of these.
+func (p *Parser) forms(text, msg string, add adder) bool {
+	pkg := func(name, ver, aux string) {
+		n := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+		if interesting.MatchString(n) {
+			if p.prefix != "" {
+				add(kind.PkgEnv, n, p.prefix, "")
+			}
+			add(kind.Pkg, n, ver, aux)
+		}
+	}
+	if len(msg) > 2000 && !strings.Contains(msg, `"name": "`) && !strings.Contains(msg, "USE_CUDA=") {
+		return false
+	}
+	has := func(s string) bool { return strings.Contains(msg, s) }
+	switch {
+	case has(": ") && len(msg) < 200 && !has("\""):
+		if m := showLine.FindStringSubmatch(msg); m != nil {
+			return p.show(strings.ToLower(m[1]), m[2], add)
+		}
+		if m := jobState.FindStringSubmatch(msg); m != nil {
+			add(kind.Sacct, "", m[1], "")
+			return true
+		}
+	case has("JobState="):
+		if m := jobState.FindStringSubmatch(msg); m != nil {
+			add(kind.Sacct, "", m[1], "")
+			return true
+		}
+	case has(`"dist_name": `):
+		if m := jsonDist.FindStringSubmatch(msg); m != nil {
+			pkg(m[1], m[2], m[3])
+		}
+		return true
+	case has(`"name": "`) && has(`"version": "`):
+		for _, m := range jsonPair.FindAllStringSubmatch(msg, -1) {
+			pkg(m[1], m[2], "")
+		}
+		return true
+	}
+	if has("packages in environment: ") {
+		if m := listHead.FindStringSubmatch(msg); m != nil {
+			p.header, p.prefix = "conda", strings.TrimSpace(m[1])
+			add(kind.PkgEnv, "", p.prefix, "")
+			return true
+		}
+	}
+	if p.lockName == "torch" && has("/whl/") {
+		if m := lockIndex.FindStringSubmatch(msg); m != nil {
+			add(kind.Pkg, "torch", p.lockVer, "lock+"+m[1])
+			return true
+		}
+		if m := lockWheel.FindStringSubmatch(msg); m != nil {
+			add(kind.Pkg, "torch", m[1]+"+"+m[2], "lock")
+			return true
+		}
+	}
+	switch {
+	case has(".conda") || has(".tar.bz2"):
+		if m := condaURL.FindStringSubmatch(msg); m != nil && (strings.HasPrefix(strings.TrimSpace(msg), "http") || has("url: ")) {
+			pkg(m[1], m[2], m[3])
+			return true
+		}
+	case has("cpuonly") || has("pytorch-cpu"):
+		if m := envPlain.FindStringSubmatch(msg); m != nil {
+			add(kind.Pkg, "cpuonly", "", "")
+			return true
+		}
+	case has("torch") && strings.HasPrefix(msg, "ii ") || strings.HasPrefix(msg, "hi "):
+		if m := dpkgRow.FindStringSubmatch(msg); m != nil && !has("cuda") && !has("rocm") {
+			add(kind.Debian, "torch", m[1], "")
+			return true
+		}
+	case has("torch") && has("[installed"):
+		if m := aptRow.FindStringSubmatch(msg); m != nil && !has("cuda") && !has("rocm") {
+			add(kind.Debian, "torch", m[1], "")
+			return true
+		}
+	case has("install") && has("torch") && p.imageLike(msg):
+		if m := imagePin.FindStringSubmatch(msg); m != nil {
+			add(kind.Pkg, "torch", m[1], "image")
+			return true
+		}
+		if imageCPU.MatchString(msg) {
+			add(kind.Pkg, "torch", "", "image+cpu")
+			return true
+		}
+	case has("USE_CUDA="):
+		p.config(msg, add)
+		return true
+	case has("locked memory"):
+		if m := procLimit.FindStringSubmatch(msg); m != nil {
+			v := m[1]
+			if len(v) > 3 && v != "unlimited" {
+				v = v[:len(v)-3] // about kB
+			}
+			add(kind.Memlock, "", v, "")
+			return true
+		}
+	}
+	return false
+}
+
+// imageLike reports whether the file is the recipe of a container image.
+func (p *Parser) imageLike(msg string) bool {
+	n := strings.ToLower(p.path[strings.LastIndexByte(p.path, '/')+1:])
+	return strings.HasPrefix(msg, "RUN ") || strings.HasPrefix(n, "dockerfile") || strings.HasPrefix(n, "containerfile") || strings.HasSuffix(n, ".def") || strings.HasSuffix(n, ".dockerfile")
+}
+
+// show reads the block that pip show, uv pip show and poetry show print.
+func (p *Parser) show(key, val string, add adder) bool {
+	switch key {
+	case "name":
+		p.showName, p.showVer = strings.ToLower(val), ""
+		return interesting.MatchString(p.showName)
+	case "version":
+		if p.showName == "" || !interesting.MatchString(p.showName) || p.showVer != "" || val[0] < '0' || val[0] > '9' {
+			return false
+		}
+		p.showVer = val
+		add(kind.Pkg, p.showName, val, "")
+		return true
+	case "build":
+		if p.showVer == "" {
+			return false
+		}
+		add(kind.Pkg, p.showName, p.showVer, val)
+		return true
+	case "location":
+		if p.showVer == "" {
+			return false
+		}
+		if dir, _, ok := strings.Cut(val, "/lib/python"); ok {
+			add(kind.PkgEnv, p.showName, dir, "")
+			add(kind.Pkg, p.showName, p.showVer, "")
+		}
+		p.showName, p.showVer = "", ""
+		return true
+	}
+	return false
+}
+
+// config reads torch.__config__.show().
+func (p *Parser) config(msg string, add adder) {
+	on := map[string]string{}
+	for _, m := range built.FindAllStringSubmatch(msg, -1) {
+		on[m[1]] = m[2]
+	}
+	off := func(k string) bool { return on[k] == "0" || on[k] == "OFF" }
+	switch {
+	case off("CUDA") && (on["ROCM"] == "" || off("ROCM")):
+		add(kind.TorchCUDA, "", "None", "")
+	case on["CUDA"] != "" && !off("CUDA"):
+		v := "1"
+		if m := builtCUDA.FindStringSubmatch(msg); m != nil {
+			v = m[1]
+		}
+		add(kind.TorchCUDA, "", v, "")
+	}
+}
