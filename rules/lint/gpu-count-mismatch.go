@@ -44,7 +44,7 @@ var _ = Checks.Add("gpu-count-mismatch", func(c *Ctx) {
 			}
 		}
 		if distributed(l) {
-			if !given(l.Nproc) || c.says("gloo", "--use_cpu") {
+			if !given(l.Nproc) || c.gloo() || c.says("--use_cpu") {
 				return
 			}
 			n := c.nproc(l)

@@ -240,11 +240,17 @@ func (c *Ctx) cpuOnly() bool {
 }
 
 func (c *Ctx) saysCPU() bool {
-	return c.says("--cpu ", "--cpu\n", "--no-cuda", "--no_cuda", "--device cpu", "--device=cpu", "accelerator=cpu", "accelerator cpu", "gloo", "neuron", "trainium", "--use_cpu", "torch_xla", "habana", "ascend", "hccl") ||
-		regexp1.MatchString(c.code())
+	return c.says("--cpu ", "--cpu\n", "--no-cuda", "--no_cuda", "--device cpu", "--device=cpu", "accelerator=cpu", "accelerator cpu", "neuron", "trainium", "--use_cpu", "torch_xla", "habana", "ascend", "hccl") ||
+		c.gloo() || emptyCVD.MatchString(c.code())
 }
 
-var regexp1 = regexp.MustCompile(`CUDA_VISIBLE_DEVICES=["']?["']?(?:\s|$)`)
+// gloo reports whether the script speaks of the backend, not only of the
+// interface that gloo uses beside NCCL.
+func (c *Ctx) gloo() bool {
+	return strings.Count(c.lower(), "gloo") > strings.Count(c.lower(), "gloo_socket_ifname")
+}
+
+var emptyCVD = regexp.MustCompile(`CUDA_VISIBLE_DEVICES=["']?["']?(?:\s|$)`)
 
 // gpuSign reports signs that the program means to use NVIDIA GPUs.
 func (c *Ctx) gpuSign() bool {

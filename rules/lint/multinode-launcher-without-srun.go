@@ -14,7 +14,14 @@ var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
 	if r.NodesMax > 0 && r.Nodes == 1 && r.EffectiveNodes == 1 {
 		return
 	}
-	if c.says("hostfile", "host_file", "ray start", "ray.init", "pdsh", "mpirun", "mpiexec", "horovodrun", "--launcher slurm", "--launcher=slurm", "submitit", "ssh ", "clush", "parallel", "dask") {
+	for i := range s.Steps {
+		if s.Steps[i].Tool != "srun" {
+			return // mpirun, ssh, pdsh and the like reach the other nodes
+		}
+	}
+	other := false
+	c.cmds(func(*fact.ScriptCmd) { other = true }, "parallel", "ray", "horovodrun", "dask", "dask-mpi", "sbcast", "xargs")
+	if other || c.says("hostfile", "host_file", "ray start", "ray.init", "--launcher slurm", "--launcher=slurm", "submitit", "srun_args=", "eval ") {
 		return
 	}
 	var first *fact.Launch

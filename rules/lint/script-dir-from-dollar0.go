@@ -12,8 +12,26 @@ var _ = Checks.Add("script-dir-from-dollar0", func(c *Ctx) {
 	if !c.submitted() || s.CallsSbatch || !strings.Contains(c.code(), "$0") && !strings.Contains(c.code(), "${0") && !strings.Contains(c.code(), "BASH_SOURCE") {
 		return
 	}
-	if c.says("slurm_submit_dir", "scontrol show job", "sbatch \"$0\"", "sbatch $0", "submit_dir") {
+	if c.says("scontrol show job", "sbatch \"$0\"", "sbatch $0") {
 		return
+	}
+	// A variable that also takes SLURM_SUBMIT_DIR, or a line that names it, is guarded.
+	guarded := func(line int) bool {
+		if l := s.Line(line); strings.Contains(l, "SUBMIT_DIR") || strings.Contains(l, "basename") {
+			return true // or the path of the script itself is wanted
+		}
+		for i := range s.Assigns {
+			a := &s.Assigns[i]
+			if a.Line != line {
+				continue
+			}
+			for k := range s.Assigns {
+				if b := &s.Assigns[k]; b.Name == a.Name && strings.Contains(b.Value.Text+b.Value.Raw, "SUBMIT_DIR") {
+					return true
+				}
+			}
+		}
+		return false
 	}
 	for i := range s.Commands {
 		x := &s.Commands[i]
@@ -21,7 +39,7 @@ var _ = Checks.Add("script-dir-from-dollar0", func(c *Ctx) {
 			continue
 		}
 		for _, w := range x.Words[1:] {
-			if zeroArg.MatchString(w.Text) || zeroArg.MatchString(w.Raw) {
+			if (zeroArg.MatchString(w.Text) || zeroArg.MatchString(w.Raw)) && !guarded(x.Line) {
 				c.Hit(x.Pos, "expression", fact.Clip("dirname "+w.Text, 60))
 				return
 			}
@@ -32,6 +50,9 @@ var _ = Checks.Add("script-dir-from-dollar0", func(c *Ctx) {
 	}
 	for n := 1; n <= s.NumLines; n++ {
 		l := s.Line(n)
+		if !strings.Contains(l, "%/*}") || guarded(n) {
+			continue
+		}
 		if i := strings.Index(l, "${0%/*}"); i >= 0 && !strings.HasPrefix(strings.TrimSpace(l), "#") && !c.inHeredoc(n) {
 			c.Hit(at(n, i+1), "expression", "${0%/*}")
 			return

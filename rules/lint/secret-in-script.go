@@ -40,6 +40,7 @@ var secretShapes = []struct {
 	re  *regexp.Regexp
 }{
 	{"wandb_api_key", regexp.MustCompile(`(?i)WANDB_API_KEY["']?\s*[=:]\s*["']?([0-9a-f]{40})\b`)},
+	{"wandb", regexp.MustCompile(`(?i)wandb[^@]{0,60}[ ="'(,]([0-9a-f]{40})\b`)},
 	{"wandb", regexp.MustCompile(`(?i)wandb\s+login\s+(?:--relogin\s+|--\S+\s+)*["']?([0-9a-f]{40})\b`)},
 	{"hf_", regexp.MustCompile(`\b(hf_[A-Za-z0-9]{30,})\b`)},
 	{"akia", regexp.MustCompile(`\b(AKIA[0-9A-Z]{16})\b`)},

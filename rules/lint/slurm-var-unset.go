@@ -11,13 +11,13 @@ var _ = Checks.Add("slurm-var-unset", func(c *Ctx) {
 	seen := map[string]bool{}
 	tested := map[string]bool{}
 	for _, r := range c.S.Reads {
-		if r.Tested || r.Default {
+		if _, ok := slurmVarOption[r.Name]; ok && (r.Default || r.Tested && !gives(c, r.Line)) {
 			tested[r.Name] = true
 		}
 	}
 	for _, r := range c.S.Reads {
 		opts, ok := slurmVarOption[r.Name]
-		if !ok || r.Default || r.Tested || r.Set || r.Dead || seen[r.Name] || c.assigned(r.Name) || tested[r.Name] || r.File != "" {
+		if !ok || r.Default || r.Set || r.Dead || r.Cmd == "echo" || r.Cmd == "printf" || seen[r.Name] || c.assigned(r.Name) || tested[r.Name] || r.File != "" {
 			continue
 		}
 		has := false
@@ -42,6 +42,16 @@ var _ = Checks.Add("slurm-var-unset", func(c *Ctx) {
 		}
 	}
 })
+
+// gives reports whether the script gives up in the lines after a test.
+func gives(c *Ctx, line int) bool {
+	for i := range c.S.Commands {
+		if x := &c.S.Commands[i]; x.Name == "exit" && x.Cond > 0 && x.Line >= line && x.Line <= line+4 {
+			return true
+		}
+	}
+	return false
+}
 
 // slurmVarOption says which options make Slurm set a variable in the batch
 // shell (sbatch(1) OUTPUT ENVIRONMENT VARIABLES; tried on 22.05).
