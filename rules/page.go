@@ -92,7 +92,7 @@ func (b *Base) Page(id, lang string) (string, bool) {
 	}
 	section("variants", variants(t))
 	section("why", names(t.Sections["why"]))
-	section("fix", fixPage(f, t))
+	section("fix", fixPage(f, t, lang))
 	section("decide", names(t.Sections["decide"]))
 	section("checks", b.checksOf(id, lang))
 	section("causes", links(f.Header.Proves))
@@ -120,9 +120,12 @@ func variants(t diag.Text) string {
 	return strings.Join(out, "\n")
 }
 
-func fixPage(f *File, t diag.Text) string {
+func fixPage(f *File, t diag.Text, lang string) string {
 	var p strings.Builder
 	for _, x := range f.Header.Fixes {
+		if c := conditions(x.When, lang); c != "" {
+			fmt.Fprintf(&p, "**%s**\n\n", c)
+		}
 		if note := t.Sections["fix:"+x.ID]; note != "" {
 			fmt.Fprintf(&p, "%s\n\n", names(note))
 		}

@@ -71,8 +71,9 @@ type Finding struct {
 	Args      Args            `json:"args"`
 	Where     []Where         `json:"where"`
 	Evidence  []fact.Evidence `json:"evidence"`
-	Explains  []string        `json:"explains"` // ids of findings of this report that are folded under it
-	Needs     []string        `json:"needs"`    // commands that would decide what is not proven
+	Explains  []string        `json:"explains"`           // ids of findings of this report that are folded under it
+	Suggests  []string        `json:"suggests,omitempty"` // of an undecided failure: ids of the causes that it may have, likeliest first
+	Needs     []string        `json:"needs"`              // commands that would decide what is not proven
 	Fixes     []Fix           `json:"fixes"`
 	Count     int             `json:"count"`
 

@@ -164,6 +164,7 @@ func (v *view) report() diag.Report {
 	}
 	for i := range rep.Findings {
 		f := &rep.Findings[i]
+		f.Evidence = once(f.Evidence)
 		if len(f.Evidence) > v.opt.MaxEvidence {
 			f.Evidence = f.Evidence[:v.opt.MaxEvidence]
 		}
@@ -261,6 +262,7 @@ func (v *view) failed() bool {
 func (v *view) undecided() diag.Finding {
 	f := diag.Finding{ID: "unknown", Role: diag.Context, Severity: diag.Error, Certainty: diag.Possible, Args: diag.Args{}, Count: 1, Needs: v.needs}
 	v.sortEvents(v.unsure)
+	v.lead(&f)
 	for _, e := range v.unsure {
 		if len(f.Evidence) < v.opt.MaxEvidence {
 			f.Evidence = append(f.Evidence, v.evidence(e.Place, e.Text))
@@ -287,6 +289,53 @@ func (v *view) undecided() diag.Finding {
 		f.Needs = []string{"the standard error of every rank; sacct -j JOBID -o JobID,State,ExitCode,MaxRSS"}
 	}
 	return f
+}
+
+// once drops evidence that quotes a line a second time: two signatures may hit it.
+func once(es []fact.Evidence) []fact.Evidence {
+	type line struct {
+		path, text string
+		n          int
+	}
+	seen := map[line]bool{}
+	var out []fact.Evidence
+	for _, e := range es {
+		k := line{e.Path, e.Excerpt, e.Line}
+		if !seen[k] {
+			seen[k] = true
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// lead gives an undecided finding the words of the message that says most: one
+// that speaks of a cause before others, then the one with most to suggest, then
+// the first. What it suggests are the causes among which the input does not
+// decide.
+func (v *view) lead(f *diag.Finding) {
+	if v.opt.Rules == nil {
+		return
+	}
+	var best *fact.Event
+	var said RuleInfo
+	for _, e := range v.unsure {
+		info, ok := v.opt.Rules(e.Rule)
+		if !ok {
+			continue
+		}
+		cause, was := info.Role == "cause", said.Role == "cause"
+		if best == nil || cause && !was || cause == was && len(info.Suggests) > len(said.Suggests) {
+			best, said = e, info
+		}
+	}
+	if best == nil {
+		return
+	}
+	f.Rule, f.Suggests = best.Rule, said.Suggests
+	for k, a := range best.Args {
+		f.Args[k] = a
+	}
 }
 
 // consequences folds what follows from the cause: one finding per signature, counted over ranks.

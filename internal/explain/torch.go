@@ -248,7 +248,7 @@ func (v *view) decideBuild() {
 		es = nil
 	}
 	mk := func(id string, cert diag.Certainty, ss ...fact.Said) *cand {
-		c := v.add(cand{id: id, cert: cert, args: v.torchArgs(b)}, es...)
+		c := v.add(cand{id: id, rule: loudest(es), cert: cert, args: v.torchArgs(b)}, es...)
 		if len(es) == 0 && len(noBackend) > 0 {
 			x := noBackend[0]
 			c.at = x.Place
@@ -351,8 +351,34 @@ func (v *view) decideBuild() {
 		v.gpuMissing(noBackendEvents(noBackend))
 		return
 	}
-	v.unknown(es, "python -c 'import torch; print(torch.__file__, torch.__version__, torch.version.cuda)'", "python -m pip show -f torch | head -4; conda list '^pytorch$'")
+	v.unknown(es, v.askEnvironment(), "srun python -c 'import torch; print(torch.__file__, torch.__version__, torch.version.cuda)'")
 }
+
+// loudest is the rule of the error itself, which says more than the warnings
+// before it, or "".
+func loudest(es []*fact.Event) string {
+	for _, e := range es {
+		if e.Sig == "S001" {
+			return e.Rule
+		}
+	}
+	return ""
+}
+
+// askEnvironment is the check that decides about the torch of the log: of its
+// own environment when the paths in the log name that.
+func (v *view) askEnvironment() string {
+	const check = "srun --gres=gpu:1 ncclinic check"
+	dir, _ := v.torchDir()
+	prefix, _, ok := strings.Cut(dir, "/lib/python")
+	if !ok || !plainPath.MatchString(prefix) || strings.HasSuffix(prefix, "/.local") || prefix == "/usr" {
+		return check
+	}
+	return check + " --python " + prefix
+}
+
+// plainPath are paths that need no quoting in a command that is pasted.
+var plainPath = regexp.MustCompile(`^/[\w./@+-]+$`)
 
 // decideListedCPU judges listings alone: nothing that ran is among the input,
 // and the torch that they describe has no CUDA.

@@ -36,6 +36,7 @@ type jsonFinding struct {
 	Where     []diag.Where    `json:"where"`
 	Evidence  []fact.Evidence `json:"evidence"`
 	Explains  []string        `json:"explains"`
+	Suggests  []string        `json:"suggests,omitempty"`
 	Needs     []string        `json:"needs"`
 	Fixes     []jsonFix       `json:"fixes"`
 	Count     int             `json:"count"`
@@ -57,7 +58,7 @@ func JSON(w io.Writer, rep *diag.Report, t diag.Texts, lang string) error {
 		f := &rep.Findings[i]
 		jf := jsonFinding{ID: f.ID, Rule: f.Rule, Cause: f.Cause, Role: f.Role, Severity: f.Severity, Certainty: f.Certainty,
 			Actor: f.Actor, Title: diag.Title(t, f, lang), Message: diag.Message(t, f, lang), Args: f.Args, Where: f.Where,
-			Evidence: f.Evidence, Explains: f.Explains, Needs: f.Needs, Fixes: []jsonFix{}, Count: f.Count}
+			Evidence: f.Evidence, Explains: f.Explains, Suggests: f.Suggests, Needs: f.Needs, Fixes: []jsonFix{}, Count: f.Count}
 		for _, x := range f.Fixes {
 			jf.Fixes = append(jf.Fixes, jsonFix{ID: x.ID, Kind: x.Kind, Safe: x.Safe, Commands: x.Commands,
 				Note: diag.Section(t, f, "fix:"+x.ID, lang)})

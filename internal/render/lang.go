@@ -25,7 +25,8 @@ func Lang(flag string, getenv func(string) string) string {
 type words struct {
 	verdict                                                      map[string]string
 	certainty, actor, severity                                   map[string]string
-	okTitle, unknownTitle, undecidedTitle                        string
+	okTitle, okFilesTitle                                        string
+	unknownTitle, undecidedTitle, undecidedWhy, candidates       string
 	evidence, why, fix, decide, also, follows, notes             string
 	notLooked, rulesOf, ruleOf, unreadable, lookedAt, more, rank string
 	node, verboseHint, ranClean                                  string
@@ -39,10 +40,12 @@ var english = words{
 		"upstream": "a fault of the software itself"},
 	severity:     map[string]string{"error": "error", "warning": "warning", "note": "note"},
 	okTitle:      "Nothing was found that would stop distributed PyTorch here",
+	okFilesTitle: "No sign of a failure in what was given",
 	unknownTitle: "Nothing wrong was found, but not everything that matters could be seen",
 	// For a failure that was seen and whose cause was not.
 	undecidedTitle: "What was given does not decide the cause",
-	evidence:       "Evidence", why: "Why", fix: "Fix", decide: "To be sure", also: "Also found", follows: "Follows from it", notes: "Notes",
+	undecidedWhy:   "%s; what was given does not decide why", candidates: "Possible causes",
+	evidence: "Evidence", why: "Why", fix: "Fix", decide: "To be sure", also: "Also found", follows: "Follows from it", notes: "Notes",
 	notLooked: "Not looked at", rulesOf: "%d rules: %s", ruleOf: "%d rule: %s", unreadable: "Could not be read", lookedAt: "Looked at",
 	more: "and %d more", rank: "rank", node: "node", ranClean: "%d rules looked and found nothing",
 	verboseHint: "ncclinic -v lists the facts; ncclinic rules %s explains the cause",
@@ -56,10 +59,12 @@ var chinese = words{
 		"upstream": "软件本身的缺陷"},
 	severity:     map[string]string{"error": "错误", "warning": "警告", "note": "提示"},
 	okTitle:      "没有发现会妨碍分布式 PyTorch 运行的问题",
+	okFilesTitle: "所给内容中没有发现故障迹象",
 	unknownTitle: "没有发现错误，但有些关键信息在这里看不到",
 	// 看到了失败，但看不出原因。
 	undecidedTitle: "仅凭所给内容无法判断原因",
-	evidence:       "证据", why: "原因", fix: "解决办法", decide: "如何确认", also: "同时发现", follows: "由此引起", notes: "说明",
+	undecidedWhy:   "%s；仅凭所给内容无法判断具体原因", candidates: "可能的原因",
+	evidence: "证据", why: "原因", fix: "解决办法", decide: "如何确认", also: "同时发现", follows: "由此引起", notes: "说明",
 	notLooked: "未检查的项目", rulesOf: "%d 条规则：%s", ruleOf: "%d 条规则：%s", unreadable: "无法读取", lookedAt: "检查对象",
 	more: "另有 %d 处", rank: "rank", node: "节点", ranClean: "%d 条规则检查后未发现问题",
 	verboseHint: "ncclinic -v 列出全部事实；ncclinic rules %s 解释该原因",

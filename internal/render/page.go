@@ -34,6 +34,9 @@ func Page(w io.Writer, md string, s Style) error {
 		case strings.HasPrefix(l, "#"):
 			flush()
 			p.line(p.paint(bold, strings.TrimSpace(strings.TrimLeft(plain, "#"))))
+		case strings.HasPrefix(l, "**") && strings.HasSuffix(l, "**"):
+			flush()
+			p.line(p.paint(bold, strings.Trim(plain, "*")))
 		case strings.TrimSpace(l) == "":
 			flush()
 			p.line("")

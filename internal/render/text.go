@@ -61,9 +61,14 @@ func (x *textReport) head() {
 		title = Clean(diag.Title(x.t, top, x.o.Lang), false)
 	case x.rep.Verdict == diag.Unknown:
 		title = x.ui.unknownTitle
-		if x.undecided() != nil {
+		if f := x.undecided(); f != nil {
 			title = x.ui.undecidedTitle
+			if t := diag.Title(x.t, f, x.o.Lang); t != f.ID {
+				title = fmt.Sprintf(x.ui.undecidedWhy, strings.TrimRight(Clean(t, false), ".。"))
+			}
 		}
+	case x.rep.Subject.Kind == "files":
+		title = x.ui.okFilesTitle
 	}
 	word := x.ui.verdict[x.rep.Verdict]
 	for i, l := range wrap(word+"  "+title, x.p.style.Width) {
@@ -107,6 +112,16 @@ func (x *textReport) finding(f *diag.Finding, full bool) {
 	if m := diag.Message(x.t, f, x.o.Lang); m != "" {
 		x.p.line("")
 		x.p.para(0, Clean(m, true))
+	}
+	if len(f.Suggests) > 0 {
+		x.section(x.ui.candidates)
+		for _, id := range f.Suggests {
+			t := diag.Title(x.t, &diag.Finding{ID: id}, x.o.Lang)
+			if t != id {
+				t += " [" + id + "]"
+			}
+			x.p.hang(2, "- ", Clean(t, false))
+		}
 	}
 	if len(f.Evidence) > 0 {
 		x.section(x.ui.evidence)
