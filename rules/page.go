@@ -10,13 +10,13 @@ import (
 
 // pageWords are the headings of generated pages.
 var pageWords = map[string]map[string]string{
-	"en": {"why": "Why", "fix": "Fix", "decide": "To be sure", "checks": "What proves it", "causes": "Proves", "refs": "Sources",
+	"en": {"why": "Why", "fix": "Fix", "decide": "To be sure", "checks": "What proves it", "causes": "Proves", "leads": "Leads to", "refs": "Sources",
 		"explains": "Explains", "index": "Rules", "variants": "Seen in other forms",
 		"cause": "Causes: what is wrong, why, and what to do", "install": "Checks of an installation", "node": "Checks of a node and its Slurm context",
 		"log": "Messages in logs", "lint": "Checks of batch scripts",
 		"user": "who acts: the user", "admin": "who acts: the administrator", "hardware": "who acts: the administrator (hardware)", "upstream": "a fault of the software",
 		"error": "error", "warning": "warning", "note": "note", "since": "since"},
-	"zh": {"why": "原因", "fix": "解决办法", "decide": "如何确认", "checks": "由哪些检查证实", "causes": "可证实的原因", "refs": "资料来源",
+	"zh": {"why": "原因", "fix": "解决办法", "decide": "如何确认", "checks": "由哪些检查证实", "causes": "可证实的原因", "leads": "会导致", "refs": "资料来源",
 		"explains": "可解释的其他现象", "index": "规则", "variants": "其他表现形式",
 		"cause": "原因：哪里错了、为什么、怎么办", "install": "对安装环境的检查", "node": "对节点和 Slurm 上下文的检查",
 		"log": "日志中的消息", "lint": "对批处理脚本的检查",
@@ -96,6 +96,9 @@ func (b *Base) Page(id, lang string) (string, bool) {
 	section("decide", names(t.Sections["decide"]))
 	section("checks", b.checksOf(id, lang))
 	section("causes", links(f.Header.Proves))
+	if f.Header.Cause != "" {
+		section("leads", links([]string{f.Header.Cause}))
+	}
 	section("explains", links(f.Header.Explains))
 	var refs []string
 	for _, r := range f.Header.Refs {

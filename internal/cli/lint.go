@@ -398,8 +398,15 @@ func (a *app) script(name string) ([]byte, error) {
 			return nil, err
 		}
 		defer f.Close()
-		if st, err := f.Stat(); err == nil && st.IsDir() {
+		st, err := f.Stat()
+		switch {
+		case err == nil && st.IsDir():
 			return nil, errors.New("is a folder")
+		case err == nil && st.Mode().IsRegular() && st.Size() > 0 && st.Size() <= maxScript: // of /proc has none
+			b := make([]byte, st.Size())
+			if n, err := io.ReadFull(f, b); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+				return b[:n], nil
+			}
 		}
 		r = f
 	}

@@ -216,3 +216,21 @@ func TestLintGates(t *testing.T) {
 		t.Errorf("--fail-on=error: %d", code)
 	}
 }
+
+// TestLintDocs holds that the guides show what lint really says.
+func TestLintDocs(t *testing.T) {
+	src, err := os.ReadFile("../../docs/example/train.sbatch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lang, doc := range map[string]string{"en": "lint.md", "zh": "lint.zh-CN.md"} {
+		page, err := os.ReadFile("../../docs/" + doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, out, _ := runLint(t, string(src), "--lang", lang, "--stdin-name=train.sbatch", "-")
+		if !strings.Contains(string(page), out) {
+			t.Errorf("docs/%s does not show:\n%s", doc, out)
+		}
+	}
+}

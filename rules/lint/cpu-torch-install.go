@@ -5,7 +5,7 @@ import (
 )
 
 var _ = Checks.Add("cpu-torch-install", func(c *Ctx) {
-	if !c.S.Request.GPUAsked {
+	if !c.S.Request.GPUAsked || !c.says("install") {
 		return
 	}
 	for i := range c.S.Commands {

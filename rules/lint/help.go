@@ -139,17 +139,13 @@ func (c *Ctx) nproc(l *fact.Launch) int {
 }
 
 // assigned reports whether the script sets a variable anywhere.
-func (c *Ctx) assigned(name string) bool {
-	for i := range c.S.Assigns {
-		if a := &c.S.Assigns[i]; a.Name == name && !a.Unset {
-			return true
-		}
-	}
-	return false
-}
+func (c *Ctx) assigned(name string) bool { return c.shared.sets[name] }
 
 // last returns the last live assignment of a variable that has a value.
 func (c *Ctx) last(name string) *fact.Assign {
+	if !c.shared.sets[name] {
+		return nil
+	}
 	for i := len(c.S.Assigns) - 1; i >= 0; i-- {
 		if a := &c.S.Assigns[i]; a.Name == name && !a.Dead && !a.Bare && a.File == "" {
 			if a.Unset {
@@ -205,6 +201,13 @@ func (c *Ctx) live(f func(l *fact.Launch, cmd *fact.ScriptCmd)) {
 
 // cmds calls f for every command with one of the names that is not in dead code.
 func (c *Ctx) cmds(f func(x *fact.ScriptCmd), names ...string) {
+	any := false
+	for _, n := range names {
+		any = any || c.shared.names[n]
+	}
+	if !any {
+		return
+	}
 	for i := range c.S.Commands {
 		x := &c.S.Commands[i]
 		if x.Dead || x.File != "" {

@@ -84,13 +84,23 @@ type shared struct {
 	text   string // the script without comment lines
 	lower  string
 	ranks  []rankUse
+	names  map[string]bool // of commands
+	sets   map[string]bool // variables that are assigned
 	ranked bool
 	cpu    int // 0: nobody asked; 1: no; 2: meant to run without a GPU
 }
 
 // Run runs the lint rules of a set over a script, in order of place.
 func Run(set *diag.Set, s *fact.Script, o Options) []Result {
-	c := &Ctx{S: s, O: o, shared: &shared{}}
+	c := &Ctx{S: s, O: o, shared: &shared{names: make(map[string]bool, 32), sets: make(map[string]bool, 32)}}
+	for i := range s.Commands {
+		c.shared.names[s.Commands[i].Name] = true
+	}
+	for i := range s.Assigns {
+		if !s.Assigns[i].Unset {
+			c.shared.sets[s.Assigns[i].Name] = true
+		}
+	}
 	var out []Result
 	for _, r := range set.Rules {
 		f := Checks[r.ID]

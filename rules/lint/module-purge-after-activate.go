@@ -5,6 +5,9 @@ import (
 )
 
 var _ = Checks.Add("module-purge-after-activate", func(c *Ctx) {
+	if !c.shared.names["module"] && !c.shared.names["ml"] {
+		return
+	}
 	var act *fact.ScriptCmd
 	byModule := false
 	for i := range c.S.Commands {

@@ -7,6 +7,9 @@ import (
 )
 
 var _ = Checks.Add("set-u-before-activate", func(c *Ctx) {
+	if len(c.S.Sets) == 0 && !strings.Contains(c.S.ShellFlags, "u") {
+		return
+	}
 	for i := range c.S.Commands {
 		x := &c.S.Commands[i]
 		if x.Dead || x.Step >= 0 || x.File != "" || !c.S.Option("u", x.Seq) {

@@ -5,13 +5,13 @@ import (
 )
 
 var _ = Checks.Add("singularity-without-nv", func(c *Ctx) {
-	if !c.S.Request.GPUAsked || c.amd() || c.cpuOnly() {
+	if !c.S.Request.GPUAsked {
 		return
 	}
 	seen := map[fact.Pos]bool{}
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
 		b := l.Container
-		if b == nil || b.NV || b.ROCm || b.Open || seen[b.Pos] || b.Tool != "singularity" && b.Tool != "apptainer" {
+		if b == nil || b.NV || b.ROCm || b.Open || seen[b.Pos] || b.Tool != "singularity" && b.Tool != "apptainer" || c.amd() || c.cpuOnly() {
 			return
 		}
 		seen[b.Pos] = true

@@ -7,6 +7,9 @@ import (
 )
 
 var _ = Checks.Add("user-site-leak", func(c *Ctx) {
+	if !c.says("install") {
+		return
+	}
 	if c.assigned("PYTHONUSERBASE") || c.assigned("PYTHONNOUSERSITE") {
 		return
 	}

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 
@@ -375,7 +376,7 @@ func (p *parser) placeholders() {
 			s.Placeholders = append(s.Placeholders, fact.Placeholder{Pos: s.FirstCmd, Text: l})
 		}
 	}
-	if strings.Contains(string(s.Src[:min(len(s.Src), MaxSize)]), "{{") {
+	if src := s.Src[:min(len(s.Src), MaxSize)]; bytes.Contains(src, []byte("{{")) || bytes.Contains(src, []byte("{%")) {
 		p.jinja()
 	}
 }
