@@ -429,6 +429,9 @@ func (v *view) containerWithoutGPU() ([]fact.Evidence, bool) {
 func (v *view) gpuMissing(es []*fact.Event) {
 	v.sortEvents(es)
 	noDriver := v.peek("S186", "S225", "S232", "S323", "S325")
+	if v.otherMakersGPU(es, noDriver) {
+		return
+	}
 	over := []string{"run-exception", "gpu-driver-missing"}
 	// the source sets CUDA_VISIBLE_DEVICES itself
 	if ev, val, ok := v.sourceSetsVisible(); ok {

@@ -327,6 +327,9 @@ func exitText(x fact.Exit) string {
 	case "torchrun":
 		return "failed (exitcode: " + itoa(x.Code) + ") local_rank: " + itoa(x.Local) + " (pid: " + itoa(x.PID) + ") of binary: " + x.Binary
 	}
+	if x.Words != "" {
+		return x.Words
+	}
 	return "exit status " + itoa(x.Code)
 }
 
@@ -433,7 +436,7 @@ func (v *view) sigkill() {
 func (v *view) killedExits() []*fact.Event {
 	var out []*fact.Event
 	for _, x := range v.l.Exits {
-		if x.Code == -9 && (x.By == "srun" || x.By == "shell" || x.By == "torchrun") {
+		if x.Code == -9 && (x.By == "srun" || x.By == "shell" || x.By == "torchrun" || x.By == "mpirun") {
 			out = append(out, &fact.Event{Place: x.Place, Text: exitText(x), Rule: ""})
 		}
 	}

@@ -26,6 +26,9 @@ var (
 	jobState  = regexp.MustCompile(`^\s*(?:JobState=|State: )(COMPLETED|FAILED|TIMEOUT|OUT_OF_MEMORY|CANCELLED|NODE_FAIL|PREEMPTED|BOOT_FAIL|DEADLINE)\b(.*)`)
 	sacctPipe = regexp.MustCompile(`^\d+(?:_\d+)?(?:\.\S+)?\|`)
 	procLimit = regexp.MustCompile(`^Max locked memory\s+(\d+|unlimited)\s+(?:\d+|unlimited)\s+bytes`)
+	amdPCI    = regexp.MustCompile(`(?:controller|accelerators)(?: \[\d+\])?: Advanced Micro Devices, Inc\. \[AMD/ATI\] .*(?:Instinct|MI\d{2,3})`)
+	intelPCI  = regexp.MustCompile(`(?:controller|accelerators)(?: \[\d+\])?: Intel Corporation .*(?:Ponte Vecchio|Data Center GPU Max)`)
+	nvPCI     = regexp.MustCompile(`(?:3D controller|VGA compatible controller)(?: \[\d+\])?: NVIDIA Corporation (.+?)(?: \(rev \w+\))?$`)
 	listHead  = regexp.MustCompile(`List of packages in environment: "?([^"]+)"?`)
 )
 
@@ -121,6 +124,15 @@ func (p *Parser) forms(text, msg string, add adder) bool {
 		}
 	case has("USE_CUDA="):
 		p.config(msg, add)
+		return true
+	case has("ROCm System Management Interface"), has("AMD Instinct"), amdPCI.MatchString(msg):
+		add(kind.OtherGPU, "", "amd", "")
+		return false
+	case intelPCI.MatchString(msg):
+		add(kind.OtherGPU, "", "intel", "")
+		return false
+	case has("NVIDIA Corporation") && nvPCI.MatchString(msg):
+		add(kind.GPU, "", nvPCI.FindStringSubmatch(msg)[1], "")
 		return true
 	case has("locked memory"):
 		if m := procLimit.FindStringSubmatch(msg); m != nil {

@@ -18,6 +18,8 @@ var (
 	srunTask  = regexp.MustCompile(`^srun: error: (\S+): tasks? ([\d,\-]+): (.*)$`)
 	shellKill = regexp.MustCompile(`line \d+:\s+(\d+) (Killed|Segmentation fault|Aborted|Bus error|Terminated)`)
 	zshCrash  = regexp.MustCompile(`^(?:zsh: |\[\d+\] +(?:[+-] +)?)(\d*) ?segmentation fault`)
+	mpiExit   = regexp.MustCompile(`noticed that process rank (\d+) with PID (\d+) on node (\S+) exited on signal (\d+)`)
+	hydraExit = regexp.MustCompile(`KILLED BY SIGNAL: (\d+)`)
 	dsExit    = regexp.MustCompile(`exits with return code = (-?\d+)`)
 	exitCode  = regexp.MustCompile(`(?i)\b(?:exit(?:ed)?(?: with)?(?: code| status)?|rc|returned(?: non-zero exit status)?)[ =:]+(-?\d+)\b`)
 )
@@ -119,6 +121,17 @@ func (r *reader) readExit(msg string, pl fact.Place) {
 				e.Code = -7
 			}
 			add(e)
+		}
+	case strings.Contains(msg, "noticed that process rank "):
+		if m := mpiExit.FindStringSubmatch(msg); m != nil {
+			e := fact.Exit{Place: pl, By: "mpirun", Code: -atoi(m[4]), Words: clip(msg, 120)}
+			e.Rank, e.PID, e.Node = atoi(m[1]), atoi(m[2]), m[3]
+			r.nodes[m[3]] = true
+			add(e)
+		}
+	case strings.Contains(msg, "KILLED BY SIGNAL: "): // Intel MPI and MPICH
+		if m := hydraExit.FindStringSubmatch(msg); m != nil {
+			add(fact.Exit{Place: pl, By: "mpirun", Code: -atoi(m[1]), Words: strings.Trim(msg, " =")})
 		}
 	case strings.Contains(msg, "exits with return code"):
 		if m := dsExit.FindStringSubmatch(msg); m != nil && m[1] != "0" {

@@ -305,7 +305,7 @@ func (r *reader) handled(msg string, no, exc int) {
 		return
 	}
 	x := &r.out.Exceptions[r.lastExc]
-	if x.File == r.file && x.Handled == "" && len(msg) < 240 && handledRe.MatchString(msg) && !strings.HasPrefix(msg, "The above exception") && !strings.Contains(msg, "Failed to") {
+	if x.File == r.file && x.Handled == "" && len(msg) < 240 && handledRe.MatchString(msg) && !strings.HasPrefix(msg, "The above exception") && !strings.Contains(r.text, ".cpp:") && !strings.Contains(msg, "Failed to") {
 		x.Handled = clip(msg, 160)
 	}
 }

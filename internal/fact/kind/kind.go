@@ -14,6 +14,7 @@ const (
 	TorchHIP   = "torch-hip"
 	CUDAAvail  = "cuda-available" // True, False
 	Driver     = "driver"         // NVIDIA driver version; Aux: CUDA version that it supports
+	OtherGPU   = "other-gpu"      // V: amd or intel, as lspci, rocm-smi … show an accelerator
 	GPU        = "gpu"            // name: index; V: model
 	Proc       = "gpu-process"    // name: GPU index; V: process; Aux: MiB
 	Mode       = "compute-mode"
