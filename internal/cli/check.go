@@ -115,8 +115,8 @@ func (a *app) subject(ctx context.Context, args []string, g gatherFlags) (*fact.
 	defer f.Close()
 	b, err := fact.ReadBundle(f)
 	if errors.Is(err, fact.ErrNotBundle) {
-		return nil, usagef("%s: %v; %s", name, err, a.tr("check takes a file that \"ncclinic facts\" wrote, or the folder of an environment",
-			"check 接受 \"ncclinic facts\" 写出的文件，或环境目录"))
+		return nil, usagef("%s: %v; %s", name, err, fmt.Sprintf(a.tr("check takes a file that \"ncclinic facts\" wrote, or the folder of an environment (a log? ncclinic explain %s; a batch script? ncclinic lint %s)",
+			"check 接受 \"ncclinic facts\" 写出的文件，或环境目录（日志请用 ncclinic explain %s，批处理脚本请用 ncclinic lint %s）"), shellWord(name), shellWord(name)))
 	}
 	if err != nil {
 		return nil, usagef("%s: %v", name, err)

@@ -32,16 +32,19 @@ func (a *app) explainCmd() *cobra.Command {
 		Long: a.tr(`explain reads any mixture of job logs (merged, srun --label, one per rank or
 node), batch scripts and listings (pip list, conda list, nvidia-smi, env, ldd,
 dmesg, sacct, scontrol …), tells by content what each is, and names the cause.
+The facts that "ncclinic facts" saved in the job may stand among them.
 Folders and patterns (logs/*.err, 'slurm-%j.out') are expanded; "-" is standard
 input; .gz, .xz and .zst are read as they are.`,
 			`explain 可以读入任意组合的作业日志（合并的、srun --label 的、每个 rank 或节点一份的）、
 批处理脚本以及各种命令输出（pip list、conda list、nvidia-smi、env、ldd、dmesg、sacct、
-scontrol 等），按内容识别，并指出原因。可以给目录和通配符（logs/*.err、'slurm-%j.out'）；
+scontrol 等），按内容识别，并指出原因。也可以同时给出 "ncclinic facts" 在作业中保存的
+文件。可以给目录和通配符（logs/*.err、'slurm-%j.out'）；
 "-" 表示标准输入；.gz、.xz、.zst 可直接读取。`),
 		Example: `  ncclinic explain slurm-123.out train.sbatch pip-list.txt
-  ncclinic explain logs/          # one file per rank
+  ncclinic explain slurm-123.out facts.json
+  ncclinic explain logs/          # `+a.tr("one file per rank", "每个 rank 一个文件")+`
   kubectl logs pod | ncclinic explain -`,
-		Args: cobra.MinimumNArgs(1),
+		Args: a.atLeastOne("explain"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := logs.Options{Mask: mask.Text}
 			var err error
@@ -71,6 +74,16 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 		return err
 	}
 	o.Signatures = signatures(lb)
+	args, facts, err := bundles(args)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 { // no log: what check is for
+		if len(facts) > 1 {
+			return usagef("%s", a.tr("several facts files and no log: judge each with ncclinic check FILE", "给了多个 facts 文件而没有日志：请分别用 ncclinic check FILE 诊断"))
+		}
+		return a.judge(facts[0].b)
+	}
 	ins, err := a.inputs(args)
 	if err != nil {
 		return err
@@ -83,6 +96,12 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 		}
 		return usageError{err}
 	}
+	if f, ok := allBinary(l); ok {
+		return usagef("%s: %s", f, a.tr("not a text file", "不是文本文件"))
+	}
+	for _, g := range facts {
+		g.addTo(l)
+	}
 	rep := explain.Explain(l, base.Set(), explain.Options{MaxEvidence: a.out.maxEvidence, Rules: func(id string) (explain.RuleInfo, bool) {
 		r := lb.ByID(id)
 		if r == nil {
@@ -90,6 +109,8 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 		}
 		return explain.RuleInfo{Sig: r.Sig, Role: r.Role, Certainty: r.Certainty, Proves: r.Proves, Suggests: r.Suggests}, true
 	}})
+	nothingToJudge(&rep, l)
+	askBundles(&rep, facts)
 	texts := bothTexts{base, lb}
 	rep.Tool = Version
 	switch a.out.format {

@@ -62,7 +62,7 @@ shell 的执行方式跟踪变量、函数、bash -c、here-document、srun、�
   ncclinic lint -r scripts/ --format sarif > lint.sarif
   ncclinic lint --diff train.sbatch    # what --fix would change
   sbatch_args… | ncclinic lint -`,
-		Args: cobra.MinimumNArgs(1),
+		Args: a.atLeastOne("lint"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.lint(cmd.Context(), args, f) },
 	}
 	c.Example = strings.Replace(c.Example, "sbatch_args… |", "cat train.sbatch |", 1)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"sort"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -70,17 +71,25 @@ With an id it explains: what it means, why it happens, what to do.`,
 
 // near suggests ids that share a part with a wrong one.
 func (a *app) near(base *rules.Base, id string) string {
+	score := map[string]int{}
 	var out []string
 	for _, k := range base.IDs() {
 		for _, w := range strings.Split(id, "-") {
-			if len(w) > 3 && strings.Contains(k, w) && len(out) < 5 {
-				out = append(out, k)
-				break
+			if len(w) > 2 && strings.Contains(k, w) {
+				score[k]++
 			}
+		}
+		if strings.HasPrefix(k, id) {
+			score[k] += 9
+		}
+		if score[k] > 0 {
+			out = append(out, k)
 		}
 	}
 	if len(out) == 0 {
 		return ""
 	}
+	sort.SliceStable(out, func(i, j int) bool { return score[out[i]] > score[out[j]] })
+	out = out[:min(len(out), 5)]
 	return a.tr("; perhaps ", "；也许是 ") + strings.Join(out, ", ")
 }

@@ -32,8 +32,11 @@ func Summary(b *fact.Bundle, lang string) []string {
 			if v, ok := b.Python.Version.Get(); ok {
 				py += " " + v
 			}
-			if b.Python.By != "" {
-				py += fmt.Sprintf(pick(" (from %s)", "（来自 %s）"), b.Python.By)
+			if by := b.Python.By; by != "" {
+				if by == fact.ByFlag {
+					by = "--python"
+				}
+				py += fmt.Sprintf(pick(" (from %s)", "（来自 %s）"), by)
 			}
 		}
 		add("Python", py)

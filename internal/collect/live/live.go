@@ -116,17 +116,18 @@ func fill(l *fact.Live, res source.Result, timeout time.Duration, at fact.Eviden
 		}
 		return
 	}
-	str(&l.File, a.File, at)
-	str(&l.Version, a.Version, at)
+	says := func(what string) fact.Evidence { return at.WithExcerpt(what) }
+	str(&l.File, a.File, says("torch.__file__"))
+	str(&l.Version, a.Version, says("torch.__version__"))
 	if imported := a.File != nil || a.Version != nil; imported {
-		orNone(&l.CUDA, a.CUDA, at)
-		orNone(&l.HIP, a.HIP, at)
+		orNone(&l.CUDA, a.CUDA, says("torch.version.cuda"))
+		orNone(&l.HIP, a.HIP, says("torch.version.hip"))
 	}
-	val(&l.Distributed, a.Distributed, at)
-	val(&l.NCCL, a.NCCL, at)
-	val(&l.Gloo, a.Gloo, at)
+	val(&l.Distributed, a.Distributed, says("torch.distributed.is_available()"))
+	val(&l.NCCL, a.NCCL, says("torch.distributed.is_nccl_available()"))
+	val(&l.Gloo, a.Gloo, says("torch.distributed.is_gloo_available()"))
 	if a.Distributed != nil && !*a.Distributed { // without it there are no backends
-		l.NCCL, l.Gloo = fact.Of(false, at), fact.Of(false, at)
+		l.NCCL, l.Gloo = fact.Of(false, l.Distributed.At), fact.Of(false, l.Distributed.At)
 	}
 	str(&l.NCCLVersion, a.NCCLVersion, at)
 	val(&l.Devices, a.Devices, at)
@@ -175,20 +176,35 @@ func parse(out []byte) (answer, bool) {
 
 func val[T any](v *fact.Val[T], p *T, at fact.Evidence) {
 	if p != nil {
-		*v = fact.Of(*p, at)
+		*v = fact.Of(*p, answered(at, fmt.Sprint(*p)))
 	}
 }
 
 func str(v *fact.Val[string], p *string, at fact.Evidence) {
 	if p != nil {
-		*v = fact.Of(clean(*p), at.WithExcerpt(fact.Clip(clean(*p), 200)))
+		*v = fact.Of(clean(*p), answered(at, fact.Clip(clean(*p), 200)))
 	}
+}
+
+// answered is the evidence of an answer: what was asked, which the excerpt
+// names already, and what torch said, in Python's spelling.
+func answered(at fact.Evidence, v string) fact.Evidence {
+	switch v {
+	case "true":
+		v = "True"
+	case "false":
+		v = "False"
+	}
+	if at.Excerpt != "" {
+		v = at.Excerpt + " = " + v
+	}
+	return at.WithExcerpt(v)
 }
 
 // orNone: what torch says to be None is Absent.
 func orNone(v *fact.Val[string], p *string, at fact.Evidence) {
 	if p == nil {
-		*v = fact.None[string](at)
+		*v = fact.None[string](answered(at, "None"))
 		return
 	}
 	str(v, p, at)

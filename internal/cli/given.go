@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/mask"
+)
+
+// given is a facts bundle among the files that explain was given.
+type given struct {
+	path string
+	b    *fact.Bundle
+}
+
+// bundles takes the facts bundles out of what the user named. Read as a log a
+// bundle would be full of paths and words that mean nothing, so one that cannot
+// be read is an error and no log.
+func bundles(args []string) (rest []string, out []given, err error) {
+	for _, arg := range args {
+		if !isBundle(arg) {
+			rest = append(rest, arg)
+			continue
+		}
+		f, err := os.Open(arg)
+		if err != nil {
+			return nil, nil, usageError{err}
+		}
+		b, err := fact.ReadBundle(f)
+		f.Close()
+		if err != nil {
+			return nil, nil, usagef("%s: %v", arg, err)
+		}
+		mask.Deep(b)
+		out = append(out, given{arg, b})
+	}
+	return rest, out, nil
+}
+
+// isBundle looks for the schema at the beginning of a file, where WriteBundle puts it.
+func isBundle(path string) bool {
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head, _ := io.ReadAll(io.LimitReader(f, 512))
+	head = bytes.TrimSpace(head)
+	return bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head, []byte(`"ncclinic.facts/`))
+}
+
+// addTo tells the judge of logs what a bundle says of the environment, as a
+// listing would: which torch wins and what it computes on, what is installed,
+// driver and GPUs. Variables stay out: those of the shell in which the facts
+// were taken need not be those of the job.
+func (g given) addTo(l *fact.Logs) {
+	l.Files = append(l.Files, fact.LogFile{Path: g.path, Kind: fact.KindListing, Rank: -1})
+	pl := fact.Place{File: len(l.Files) - 1, Rank: -1, Local: -1, Task: -1}
+	add := func(k, name, v, aux, text string) {
+		l.Listing.Facts = append(l.Listing.Facts, fact.Said{Place: pl, Kind: k, Name: name, V: v, Aux: aux, Text: text})
+	}
+	if t := g.b.Winner(); t != nil {
+		text := "torch " + t.Version.Or("?") + " in " + t.Dir
+		if v, ok := t.Version.Get(); ok {
+			add(kind.TorchVer, "torch", v, "", text)
+		}
+		add(kind.TorchPath, "", t.Dir, "", text)
+		if v, ok := t.CUDA.Get(); ok {
+			add(kind.TorchCUDA, "", v, "", text+", CUDA "+v)
+		} else if t.Accel() == fact.AccelCPU {
+			add(kind.TorchCUDA, "", "None", "", text+", CUDA None")
+		}
+		if v, ok := t.HIP.Get(); ok {
+			add(kind.TorchHIP, "", v, "", text+", ROCm "+v)
+		}
+	}
+	for _, d := range g.b.Dists {
+		if d.Name != "torch" && d.Name != "pytorch" { // of several torch the winner is told above
+			add(kind.Pkg, d.Name, d.Version, d.Build, d.Name+" "+d.Version)
+		}
+	}
+	if v, ok := g.b.Node.Driver.Get(); ok {
+		add(kind.Driver, "", v.Version, "", "driver "+v.Version)
+	}
+	if gpus, ok := g.b.Node.GPUs.Get(); ok {
+		for _, x := range gpus {
+			add(kind.GPU, fmt.Sprint(x.Index), x.Name, "", fmt.Sprintf("GPU %d: %s", x.Index, x.Name))
+		}
+	}
+	if v, ok := g.b.Host.L4T.Get(); ok {
+		add(kind.OS, "", "tegra", "", "Jetson Linux "+v)
+	}
+	if g.b.Host.Arch.Or("") == "aarch64" {
+		add(kind.Machine, "", "aarch64", "", "aarch64")
+	}
+}
+
+// nothingToJudge corrects a report that is ok only because nothing was there to
+// judge: no line of a log, or scripts alone, which lint judges.
+func nothingToJudge(rep *diag.Report, l *fact.Logs) {
+	if rep.Verdict != diag.OK {
+		return
+	}
+	var scripts []string
+	lines := 0
+	for _, f := range l.Files {
+		switch f.Kind {
+		case fact.KindScript:
+			scripts = append(scripts, f.Path)
+		case fact.KindBinary:
+		default:
+			lines += f.Lines
+		}
+	}
+	if lines > 0 {
+		return
+	}
+	rep.Verdict = diag.Unknown
+	for _, f := range l.Files {
+		if f.Lines == 0 && f.Kind == fact.KindLog {
+			rep.Problems = append(rep.Problems, fact.Problem{What: f.Path, Why: "empty"})
+		}
+	}
+	if len(scripts) == 0 {
+		return
+	}
+	f := diag.Finding{ID: "unknown", Role: diag.Context, Severity: diag.Note, Certainty: diag.Possible, Args: diag.Args{}, Count: 1}
+	for _, s := range scripts {
+		if len(f.Needs) < 4 {
+			f.Needs = append(f.Needs, "ncclinic lint "+shellWord(s))
+		}
+	}
+	rep.Findings = append(rep.Findings, f)
+	*rep = rep.Normal()
+}
+
+// allBinary reports that no input was text, and names the first.
+func allBinary(l *fact.Logs) (string, bool) {
+	for _, f := range l.Files {
+		if f.Kind != fact.KindBinary {
+			return "", false
+		}
+	}
+	if len(l.Files) == 0 {
+		return "", false
+	}
+	return l.Files[0].Path, true
+}
+
+// askBundles names the check of the facts where the logs decide nothing.
+func askBundles(rep *diag.Report, facts []given) {
+	if rep.Verdict != diag.Unknown {
+		return
+	}
+	for i := range rep.Findings {
+		for _, g := range facts {
+			if f := &rep.Findings[i]; f.ID == "unknown" {
+				f.Needs = append([]string{"ncclinic check " + shellWord(g.path)}, f.Needs...)
+			}
+		}
+	}
+}
+
+// shellWord quotes a path for a command that is pasted.
+func shellWord(s string) string {
+	if s != "" && !strings.HasPrefix(s, "-") && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+@%,=-") == "" {
+		return s
+	}
+	if strings.HasPrefix(s, "-") {
+		s = "." + string(filepath.Separator) + s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// atLeastOne is the Args of a command that needs files.
+func (a *app) atLeastOne(name string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef("%s", fmt.Sprintf(a.tr("%s needs a file: ncclinic %s FILE... (\"-\" is standard input)", "%s 需要指定文件：ncclinic %s FILE...（\"-\" 表示标准输入）"), name, name))
+		}
+		return nil
+	}
+}
