@@ -6,7 +6,7 @@ import (
 
 var _ = Checks.Add("nccl-debug-hard-coded", func(c *Ctx) {
 	a := c.last("NCCL_DEBUG")
-	if a == nil || !a.Value.Known || !a.Export && c.S.Exported("NCCL_DEBUG", 1<<30) == false {
+	if a == nil || !a.Value.Known || !a.Export && !c.S.Exported("NCCL_DEBUG", 1<<30) {
 		return
 	}
 	switch v := strings.ToUpper(a.Value.Text); v {

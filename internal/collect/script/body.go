@@ -40,8 +40,8 @@ func (p *parser) body() {
 	}
 	p.src = string(src)
 	// Rough sizes, so that the lists need not grow.
-	n := min(len(src)/64+8, 4096)
-	s.Commands, s.Assigns, s.Reads = make([]fact.ScriptCmd, 0, n), make([]fact.Assign, 0, n/2+4), make([]fact.Read, 0, n)
+	n := min(len(src)/100+8, 4096)
+	s.Commands, s.Assigns, s.Reads = make([]fact.ScriptCmd, 0, n), make([]fact.Assign, 0, n/2), make([]fact.Read, 0, n)
 	w := &walker{p: p, step: -1, outer: -1, heredoc: -1, env: &scope{}, funcs: map[string]*function{}}
 	stmts, err := parseShell(p.src, s.Shell)
 	if err != nil && s.Shell != "zsh" {
