@@ -42,7 +42,7 @@ scontrol 等），按内容识别，并指出原因。也可以同时给出 "ncc
 "-" 表示标准输入；.gz、.xz、.zst 可直接读取。`),
 		Example: `  ncclinic explain slurm-123.out train.sbatch pip-list.txt
   ncclinic explain slurm-123.out facts.json
-  ncclinic explain logs/          # `+a.tr("one file per rank", "每个 rank 一个文件")+`
+  ncclinic explain logs/          # ` + a.tr("one file per rank", "每个 rank 一个文件") + `
   kubectl logs pod | ncclinic explain -`,
 		Args: a.atLeastOne("explain"),
 		RunE: func(cmd *cobra.Command, args []string) error {
