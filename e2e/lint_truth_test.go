@@ -107,7 +107,7 @@ var truths = []truth{
 			return err != nil || first == ""
 		}, ""},
 	{"background-without-wait", "#!/bin/bash\n#SBATCH --nodes=1\nexport PATH=FAKE:$PATH\nsrun python slow.py &\n", "#!/bin/bash\n#SBATCH --nodes=1\nexport PATH=FAKE:$PATH\nsrun python slow.py &\nwait\n", lacks("finished"), ""},
-	{"slurm-var-unset", "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gres=gpu:2\necho n=[$SLURM_GPUS_PER_NODE]\n", "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gres=gpu:2\necho n=[$SLURM_GPUS_ON_NODE]\n", lacks("n=[2]"), ""},
+	{"slurm-var-unset", "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gres=gpu:2\nn=$SLURM_GPUS_PER_NODE\necho n=[$n]\n", "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gres=gpu:2\nn=$SLURM_GPUS_ON_NODE\necho n=[$n]\n", lacks("n=[2]"), ""},
 	{"script-dir-from-dollar0", "#!/bin/bash\n#SBATCH --nodes=1\ncd \"$(dirname \"$0\")\"\npwd\n", "#!/bin/bash\n#SBATCH --nodes=1\ncd \"$SLURM_SUBMIT_DIR\"\npwd\n", lacks("WORK"), ""},
 	{"filename-pattern-in-body", "#!/bin/bash\n#SBATCH --nodes=1\nmkdir -p WORK/of-%u\nls WORK\n", "#!/bin/bash\n#SBATCH --nodes=1\nmkdir -p WORK/of-$SLURM_JOB_ID\nls -d WORK/of-$SLURM_JOB_ID\n", shows("of-%u"), ""},
 	{"quoted-array-split", "#!/bin/bash\n#SBATCH --nodes=2\nnodes=$(scontrol show hostnames $SLURM_JOB_NODELIST)\narr=(\"$nodes\")\necho count=${#arr[@]}\n",
