@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -99,6 +100,7 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 	if f, ok := allBinary(l); ok {
 		return usagef("%s: %s", f, a.tr("not a text file", "不是文本文件"))
 	}
+	facts = slices.DeleteFunc(facts, func(g given) bool { return !g.fits(l, a) })
 	for _, g := range facts {
 		g.addTo(l)
 	}
@@ -110,6 +112,15 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 		return explain.RuleInfo{Sig: r.Sig, Role: r.Role, Certainty: r.Certainty, Proves: r.Proves, Suggests: r.Suggests}, true
 	}})
 	nothingToJudge(&rep, l)
+	if len(facts) > 0 {
+		if base, err = a.load(rules.Environment...); err != nil {
+			return err
+		}
+		for _, g := range facts {
+			check := diag.Run(base.Set(), g.b)
+			adopt(&rep, &check)
+		}
+	}
 	askBundles(&rep, facts)
 	texts := bothTexts{base, lb}
 	rep.Tool = Version

@@ -6,11 +6,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/explain"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
 	"github.com/ncclinic/ncclinic/internal/mask"
@@ -19,6 +21,7 @@ import (
 // given is a facts bundle among the files that explain was given.
 type given struct {
 	path string
+	raw  []byte
 	b    *fact.Bundle
 }
 
@@ -35,13 +38,17 @@ func bundles(args []string) (rest []string, out []given, err error) {
 		if err != nil {
 			return nil, nil, usageError{err}
 		}
-		b, err := fact.ReadBundle(f)
+		raw, err := io.ReadAll(io.LimitReader(f, fact.MaxBundle+1))
 		f.Close()
+		if err != nil {
+			return nil, nil, usageError{err}
+		}
+		b, err := fact.ReadBundle(bytes.NewReader(raw))
 		if err != nil {
 			return nil, nil, usagef("%s: %v", arg, err)
 		}
 		mask.Deep(b)
-		out = append(out, given{arg, b})
+		out = append(out, given{arg, raw, b})
 	}
 	return rest, out, nil
 }
@@ -69,6 +76,10 @@ func (g given) addTo(l *fact.Logs) {
 	l.Files = append(l.Files, fact.LogFile{Path: g.path, Kind: fact.KindListing, Rank: -1})
 	pl := fact.Place{File: len(l.Files) - 1, Rank: -1, Local: -1, Task: -1}
 	add := func(k, name, v, aux, text string) {
+		pl.Line = 1
+		if i := bytes.Index(g.raw, []byte(v)); i > 0 {
+			pl.Line += bytes.Count(g.raw[:i], []byte("\n"))
+		}
 		l.Listing.Facts = append(l.Listing.Facts, fact.Said{Place: pl, Kind: k, Name: name, V: v, Aux: aux, Text: text})
 	}
 	if t := g.b.Winner(); t != nil {
@@ -81,6 +92,7 @@ func (g given) addTo(l *fact.Logs) {
 			add(kind.TorchCUDA, "", v, "", text+", CUDA "+v)
 		} else if t.Accel() == fact.AccelCPU {
 			add(kind.TorchCUDA, "", "None", "", text+", CUDA None")
+			l.Listing.Facts[len(l.Listing.Facts)-1].Line = l.Listing.Facts[len(l.Listing.Facts)-2].Line
 		}
 		if v, ok := t.HIP.Get(); ok {
 			add(kind.TorchHIP, "", v, "", text+", ROCm "+v)
@@ -105,6 +117,53 @@ func (g given) addTo(l *fact.Logs) {
 	if g.b.Host.Arch.Or("") == "aarch64" {
 		add(kind.Machine, "", "aarch64", "", "aarch64")
 	}
+}
+
+// fits reports whether the facts are about the torch that the logs ran, as far
+// as their paths tell; what is not fit is a problem of the report. A login
+// node's facts beside a job's log must not decide about the job.
+func (g given) fits(l *fact.Logs, a *app) bool {
+	ran := explain.TorchDir(l)
+	if ran == "" || len(g.b.Torch) == 0 {
+		return true
+	}
+	if filepath.Clean(g.b.Torch[0].Dir) == filepath.Clean(ran) {
+		return true
+	}
+	l.Problems = append(l.Problems, fact.Problem{What: g.path, Why: fmt.Sprintf(a.tr("facts of another torch (%s) than the one that the log ran (%s): not used", "其中的 torch（%s）不是日志中运行的那个（%s），未采用"), g.b.Torch[0].Dir, ran)})
+	return false
+}
+
+// adopt lets the facts decide where they and the logs speak of one fault: the
+// check proves what the logs show or suggest, or what explains it. Its evidence,
+// message and fixes are of this very environment.
+func adopt(rep, check *diag.Report) {
+	top := check.Top()
+	if top == nil || top.Certainty != diag.Proven {
+		return
+	}
+	at := -1
+	for i := range rep.Findings {
+		f := &rep.Findings[i]
+		switch {
+		case rep.Cause != nil && f.Role == diag.Cause && f.ID == *rep.Cause && (f.ID == top.ID || slices.Contains(top.Explains, f.ID)),
+			rep.Cause == nil && f.ID == "unknown" && slices.ContainsFunc(f.Suggests, func(id string) bool { return id == top.ID || slices.Contains(top.Explains, id) }):
+			at = i
+		}
+	}
+	if at < 0 {
+		return
+	}
+	was := rep.Findings[at]
+	now := *top
+	now.Evidence = append(slices.Clone(was.Evidence), top.Evidence...)
+	now.Where = was.Where
+	rep.Findings[at] = now
+	if was.Role == diag.Cause && was.ID != now.ID {
+		was.Role, was.Needs = diag.Symptom, nil
+		rep.Findings = append(rep.Findings, was)
+	}
+	rep.Cause, rep.Verdict = &rep.Findings[at].ID, check.Verdict
 }
 
 // nothingToJudge corrects a report that is ok only because nothing was there to

@@ -12,7 +12,7 @@ import (
 
 // build is what the input says about the torch that ran.
 type build struct {
-	cpu, cuda, rocm []fact.Said // what speaks for each kind of build
+	cpu, cuda, rocm []fact.Said // what speaks for each kind of build; rocm: for AMD's or Intel's GPUs
 	croot           []fact.Said // Anaconda's own package: cpu by default
 	debian          []fact.Said // the distribution's own package: no CUDA
 	noNCCL          []fact.Said // the program says that NCCL is not available
@@ -43,7 +43,7 @@ func (v *view) build() build {
 					b.cuda = append(b.cuda, s)
 				case strings.Contains(s.V, "+cpu") || strings.Contains(s.Aux, "%2Bcpu") || strings.Contains(s.Aux, "+cpu"), condaCPU.MatchString(s.Aux):
 					b.cpu = append(b.cpu, s)
-				case strings.Contains(s.V, "+rocm"):
+				case strings.Contains(s.V, "+rocm") || strings.Contains(s.V, "+xpu"):
 					b.rocm = append(b.rocm, s)
 				case strings.Contains(s.V, "+cu") || condaCUDA.MatchString(s.Aux):
 					b.cuda = append(b.cuda, s)
@@ -73,7 +73,7 @@ func (v *view) build() build {
 			switch {
 			case strings.Contains(s.V, "+cpu"):
 				b.cpu = append(b.cpu, s)
-			case strings.Contains(s.V, "+rocm"):
+			case strings.Contains(s.V, "+rocm") || strings.Contains(s.V, "+xpu"):
 				b.rocm = append(b.rocm, s)
 			case strings.Contains(s.V, "+cu"):
 				b.cuda = append(b.cuda, s)
@@ -91,7 +91,7 @@ func (v *view) build() build {
 		case kind.Debian:
 			b.debian = append(b.debian, s)
 		case kind.PipIn:
-			if s.Name == "torch" && v.lastInstall(s) {
+			if s.Name == "torch" && v.lastInstall(s) && !strings.Contains(s.V, "=") {
 				b.versions = append(b.versions, s)
 				switch {
 				case strings.Contains(s.V, "+cpu"):
@@ -135,6 +135,16 @@ func (v *view) build() build {
 		}
 	}
 	return b
+}
+
+// TorchDir returns the folder of the torch that ran, as the paths in logs tell,
+// or "".
+func TorchDir(l *fact.Logs) string {
+	dir, _ := (&view{l: l}).torchDir()
+	if dir == "" {
+		return ""
+	}
+	return dir + "/torch"
 }
 
 // torchDir returns the folder that holds the torch which the tracebacks and
@@ -188,6 +198,9 @@ func (v *view) userSiteShadows(b build) (ss []fact.Said, dir string, ok bool) {
 			}
 		}
 	}
+	if len(ss) == 0 {
+		ss = v.torchOutside()
+	}
 	return ss, dir, len(ss) > 0
 }
 
@@ -213,7 +226,7 @@ func (v *view) replaced() (out, in fact.Said, cmd string, ok bool) {
 			continue
 		}
 		for _, n := range v.facts(kind.PipIn) {
-			if n.Name != "torch" || n.File != o.File || n.Line <= o.Line || sameFlavour(o.V, n.V) && n.V == o.V {
+			if n.Name != "torch" || n.File != o.File || n.Line < o.Line || sameFlavour(o.V, n.V) && n.V == o.V {
 				continue
 			}
 			return o, n, o.Aux, true

@@ -111,7 +111,11 @@ func Summary(b *fact.Bundle, lang string) []string {
 				s += comma + b.Slurm.Where
 			}
 			if n, ok := b.Slurm.GPUsGranted.Get(); ok {
-				s += fmt.Sprintf(pick(", %d GPUs granted here", "，本节点分到 %d 个 GPU"), n)
+				form := ", %d GPUs granted here"
+				if n == 1 {
+					form = ", %d GPU granted here"
+				}
+				s += fmt.Sprintf(pick(form, "，本节点分到 %d 个 GPU"), n)
 			} else if b.Slurm.GPUsGranted.IsAbsent() {
 				s += pick(", no GPU granted", "，没有分到 GPU")
 			}
