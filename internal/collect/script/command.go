@@ -681,10 +681,10 @@ func (w *walker) effStep(st *fact.Step) {
 	case st.Unknown && (st.Opt("ntasks") != nil && st.Tasks == 0 || st.Opt("ntasks-per-node") != nil && st.TasksPerNode == 0):
 	case st.Tasks > 0:
 		st.EffTasks = st.Tasks
-	case st.TasksPerNode > 0 && (r.Tasks == 0 || st.Nodes > 0 && jobTasks == 0):
-		st.EffTasks, st.EffTPN = st.TasksPerNode*st.EffNodes, st.TasksPerNode
-	case jobTasks > 0:
+	case jobTasks > 0: // --ntasks-per-node alone cannot be honoured then
 		st.EffTasks = jobTasks
+	case st.TasksPerNode > 0:
+		st.EffTasks, st.EffTPN = st.TasksPerNode*st.EffNodes, st.TasksPerNode
 	case r.TasksPerNode > 0:
 		st.EffTPN = r.TasksPerNode
 	case r.TasksPerGPU > 0 || r.GPUsPerTask > 0 && r.GPUs > 0:
@@ -695,6 +695,9 @@ func (w *walker) effStep(st *fact.Step) {
 		// Options in a variable may say anything.
 		st.EffTasks, st.EffTPN, st.EffNodes = 0, 0, 0
 		return
+	}
+	if st.EffTasks > 0 && st.EffTasks < st.EffNodes {
+		st.EffNodes = st.EffTasks
 	}
 	if st.EffTPN == 0 && st.EffTasks > 0 && st.EffNodes > 0 {
 		st.EffTPN = (st.EffTasks + st.EffNodes - 1) / st.EffNodes
