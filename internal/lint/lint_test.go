@@ -63,6 +63,13 @@ func TestConfig(t *testing.T) {
 	if got := ids(File("/w/old/a.sh", []byte(two), Options{Set: s, Config: c})); got != "" {
 		t.Errorf("ignored folder: %s", got)
 	}
+	site := "#!/bin/bash\n#SBATCH --workdir=/x\ntrue\n"
+	if got := ids(File("x", []byte(site), Options{Set: s})); got != "removed-sbatch-option" {
+		t.Errorf("removed option: %s", got)
+	}
+	if got := ids(File("x", []byte(site), Options{Set: s, Config: &Config{SiteOptions: []string{"--workdir"}}})); got != "" {
+		t.Errorf("option of the site: %s", got)
+	}
 	for _, bad := range []string{"rules: {no-such-rule: off}", "rules: {crlf: maybe}", "slurm: new", "colour: red", "ignore: [{files: \"[\", rules: [all]}]", "rules: ["} {
 		if _, err := ReadConfig([]byte(bad), "c", known); err == nil {
 			t.Errorf("%s: no error", bad)

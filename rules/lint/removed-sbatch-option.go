@@ -6,7 +6,7 @@ import (
 
 var _ = Checks.Add("removed-sbatch-option", func(c *Ctx) {
 	for _, e := range c.S.Refused {
-		if e.Kind != fact.RefuseRemoved {
+		if e.Kind != fact.RefuseRemoved || c.O.Site[e.Option] {
 			continue
 		}
 		now, gone := removedOption(e.Option)
