@@ -502,6 +502,12 @@ func (v *view) gpuMissing(es []*fact.Event) {
 			}
 		}
 	}
+	if cmd, ok := v.allocatedWithoutGPU(); ok && len(v.facts(kind.GPU)) == 0 && !asked {
+		c := v.add(cand{id: "gpu-not-allocated", cert: diag.Likely, over: over}, cap4(es)...)
+		c.ev = append(c.ev, v.evidence(cmd.Place, cmd.Text))
+		c.needs = append(c.needs, "scontrol show job JOBID | grep TRES")
+		return
+	}
 	if len(noDriver) > 0 {
 		login := v.loginNode()
 		c := cand{id: "gpu-driver-missing", cert: diag.Likely, over: []string{"run-exception", "gpu-not-allocated"}}

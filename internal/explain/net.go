@@ -45,6 +45,7 @@ func (v *view) versions() {
 	}
 	odd := v.ev("S124", "S131", "S132", "S133", "S134", "S135")
 	if len(odd) == 0 {
+		v.ncclDiffers()
 		return
 	}
 	byVer := v.ncclByNode()

@@ -29,6 +29,10 @@ var (
 	amdPCI    = regexp.MustCompile(`(?:controller|accelerators)(?: \[\d+\])?: Advanced Micro Devices, Inc\. \[AMD/ATI\] .*(?:Instinct|MI\d{2,3})`)
 	intelPCI  = regexp.MustCompile(`(?:controller|accelerators)(?: \[\d+\])?: Intel Corporation .*(?:Ponte Vecchio|Data Center GPU Max)`)
 	nvPCI     = regexp.MustCompile(`(?:3D controller|VGA compatible controller)(?: \[\d+\])?: NVIDIA Corporation (.+?)(?: \(rev \w+\))?$`)
+	uvPlan    = regexp.MustCompile(`^ ([-+]) torch==(\d\S*)$`)
+	uvMarks   = regexp.MustCompile(`^(?:Unin|In)stalled \d+ packages? in `)
+	condaMove = regexp.MustCompile(`^\s+pytorch\s+(?:\S+::)?(?:pytorch-)?(\d[\w.]*)-(\S+)(?: \S+)? --> (?:\S+::)?(?:pytorch-)?(\d[\w.]*)-(\S+)`)
+	cmakeUse  = regexp.MustCompile(`^--\s+(USE_CUDA|USE_NCCL|CUDA version)\s*: (ON|OFF|\d+\.\d+)\b`)
 	listHead  = regexp.MustCompile(`List of packages in environment: "?([^"]+)"?`)
 )
 
@@ -93,6 +97,31 @@ func (p *Parser) forms(text, msg string, add adder) bool {
 		}
 	}
 	switch {
+	case strings.HasPrefix(msg, "Uninstalled ") || strings.HasPrefix(msg, "Installed "):
+		p.uv = p.uv || uvMarks.MatchString(msg)
+	case p.uv && has(" torch=="):
+		if m := uvPlan.FindStringSubmatch(msg); m != nil {
+			add(map[string]string{"-": kind.PipOut, "+": kind.PipIn}[m[1]], "torch", m[2], p.lastCmd)
+			return true
+		}
+	case has(" --> ") && has("pytorch"):
+		if m := condaMove.FindStringSubmatch(text); m != nil {
+			add(kind.PipOut, "torch", m[1]+"="+m[2], p.lastCmd)
+			add(kind.PipIn, "torch", m[3]+"="+m[4], p.lastCmd)
+			return true
+		}
+	case strings.HasPrefix(msg, "--  "):
+		if m := cmakeUse.FindStringSubmatch(msg); m != nil {
+			switch {
+			case m[1] == "CUDA version":
+				add(kind.TorchCUDA, "", m[2], "")
+			case m[1] == "USE_CUDA" && m[2] == "OFF":
+				add(kind.TorchCUDA, "", "None", "")
+			case m[1] == "USE_NCCL" && m[2] == "OFF":
+				add(kind.NCCLAvail, "", "False", "")
+			}
+			return true
+		}
 	case has(".conda") || has(".tar.bz2"):
 		if m := condaURL.FindStringSubmatch(msg); m != nil && (strings.HasPrefix(strings.TrimSpace(msg), "http") || has("url: ")) {
 			pkg(m[1], m[2], m[3])

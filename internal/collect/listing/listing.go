@@ -29,6 +29,7 @@ type Parser struct {
 	showName string // package that pip show describes
 	showVer  string
 	asked    [][]string // what prints of the last command show, line by line
+	uv       bool       // a plan of uv was met
 	replBare string     // expression of a Python session that waits for its value
 	smi      int        // lines since an nvidia-smi banner
 	smiGPU   string
@@ -642,7 +643,7 @@ func upper(s string) bool {
 
 // matters reports whether a variable says something about a run.
 func matters(n string) bool {
-	for _, p := range [...]string{"NCCL_", "CUDA_", "SLURM_", "TORCH_", "FI_", "NVIDIA_", "LD_", "GLOO_", "MASTER_", "CONDA_", "EBROOT", "OMP_", "FLASH_ATTN", "UCX_", "HIP_", "ROCR_", "PYTHON"} {
+	for _, p := range [...]string{"NCCL_", "CUDA_", "SLURM_", "SBATCH_", "TORCH_", "FI_", "NVIDIA_", "LD_", "GLOO_", "MASTER_", "CONDA_", "EBROOT", "OMP_", "FLASH_ATTN", "UCX_", "HIP_", "ROCR_", "PYTHON"} {
 		if strings.HasPrefix(n, p) {
 			return true
 		}
