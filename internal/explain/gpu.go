@@ -477,7 +477,8 @@ func (v *view) gpuMissing(es []*fact.Event) {
 			return
 		}
 	}
-	if ev, ok := v.containerWithoutGPU(); ok && len(noDriver) > 0 {
+	void, _, _ := v.env("NVIDIA_VISIBLE_DEVICES")
+	if ev, ok := v.containerWithoutGPU(); ok && (len(noDriver) > 0 || void == "void") {
 		c := v.add(cand{id: "gpu-not-in-container", cert: diag.Proven, over: over}, cap4(es)...)
 		c.ev = append(c.ev, ev...)
 		v.said(c, first(v.facts(kind.GPU), 1)...)

@@ -24,7 +24,7 @@ func (v *view) decideRun() {
 
 // hostMemory judges the OOM killer.
 func (v *view) hostMemory() {
-	es := v.ev("S249", "S250", "S251", "S252", "S327", "S328", "log-oom-killer-invoked")
+	es := v.ev("S249", "S250", "S251", "S252", "S327", "S328", "S511", "log-oom-killer-invoked")
 	over := []string{"run-exception", "run-native-crash", "run-collective-hang", "job-cancelled", "net-shared-memory-full"}
 	worker := v.ev("S308")
 	sacct, ok := v.sacctState("OUT_OF_ME")

@@ -212,7 +212,7 @@ var (
 		`\b(?:training|run|job|experiment|fit|finetuning|evaluation|benchmark)s?(?: is| has| was)? (?:successfully )?(?:finished|complete[d]?|done|ended)\b|` +
 		"`?Trainer\\.fit`? stopped: `max_|" + `finished (?:ok|successfully|training)|successfully (?:finished|completed)|exits successfully|WorkerState\.SUCCEEDED|` +
 		`\ball (?:workers|ranks|processes|epochs|steps) (?:terminated normally|finished|done|completed)|exiting program at iteration|after training is done|` +
-		`^done\b|\bfinished after \d+|\b0 failed\b|\bsaved final\b|^completed\b|\bfinal evaluation\b|training took|total training time)`)
+		`^done\b|\bfinished after \d+|(?:^|[\s,;(])0 failed\b|\bsaved final\b|^completed\b|\bfinal evaluation\b|training took|total training time)`)
 	// what a launcher or the shell says about the end, not the program about itself
 	strongRe  = regexp.MustCompile(`(?i)(?:\bexit(?:ed)?(?:[ _]?(?:code|status))?[ =:]*(?:with )?(?:code )?0\b|successfully finished|exits successfully|WorkerState\.SUCCEEDED|terminated normally)`)
 	badExitRe = regexp.MustCompile(`(?i)\bexit(?:ed)?(?: with)?(?: code| status)?[ =:]+[1-9]\d*\b`)
