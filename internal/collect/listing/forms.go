@@ -56,12 +56,17 @@ func (p *Parser) forms(text, msg string, add adder) bool {
 	has := func(s string) bool { return strings.Contains(msg, s) }
 	switch {
 	case has(": ") && len(msg) < 200 && !has("\""):
-		if m := showLine.FindStringSubmatch(msg); m != nil {
-			return p.show(strings.ToLower(m[1]), m[2], add)
-		}
-		if m := jobState.FindStringSubmatch(msg); m != nil {
-			add(kind.Sacct, "", m[1], "")
-			return true
+		// keys that forms know begin with n, v, l, b or s
+		switch key := strings.TrimLeft(msg, " "); key[0] | 0x20 {
+		case 'n', 'v', 'l', 'b':
+			if m := showLine.FindStringSubmatch(msg); m != nil {
+				return p.show(strings.ToLower(m[1]), m[2], add)
+			}
+		case 's':
+			if m := jobState.FindStringSubmatch(msg); m != nil {
+				add(kind.Sacct, "", m[1], "")
+				return true
+			}
 		}
 	case has("JobState="):
 		if m := jobState.FindStringSubmatch(msg); m != nil {
@@ -154,10 +159,10 @@ func (p *Parser) forms(text, msg string, add adder) bool {
 	case has("USE_CUDA="):
 		p.config(msg, add)
 		return true
-	case has("ROCm System Management Interface"), has("AMD Instinct"), amdPCI.MatchString(msg):
+	case has("ROCm System Management Interface"), has("AMD Instinct"), has("Advanced Micro Devices") && amdPCI.MatchString(msg):
 		add(kind.OtherGPU, "", "amd", "")
 		return false
-	case intelPCI.MatchString(msg):
+	case has("Intel Corporation") && intelPCI.MatchString(msg):
 		add(kind.OtherGPU, "", "intel", "")
 		return false
 	case has("NVIDIA Corporation") && nvPCI.MatchString(msg):

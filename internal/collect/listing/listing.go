@@ -299,7 +299,7 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 // output of each: clush -b and dshbak -c (a name between two lines of hyphens),
 // ansible, and loops that print "== host ==".
 func (p *Parser) hostHeader(msg string) bool {
-	if len(msg) >= 6 && strings.Trim(msg, "-") == "" {
+	if len(msg) >= 6 && msg[0] == '-' && strings.Trim(msg, "-") == "" {
 		if p.rule == 2 {
 			p.node, p.rule = p.host, 0
 		} else {
@@ -312,11 +312,18 @@ func (p *Parser) hostHeader(msg string) bool {
 		return true
 	}
 	p.rule = 0
-	for _, re := range []*regexp.Regexp{dshbak, ansible} {
-		if m := re.FindStringSubmatch(msg); m != nil && !notHost.MatchString(m[1]) {
-			p.node = m[1]
-			return true
-		}
+	if len(msg) > 200 {
+		return false
+	}
+	re := ansible
+	if strings.IndexByte("=-#*>", msg[0]) >= 0 {
+		re = dshbak
+	} else if !strings.Contains(msg, " | ") {
+		return false
+	}
+	if m := re.FindStringSubmatch(msg); m != nil && !notHost.MatchString(m[1]) {
+		p.node = m[1]
+		return true
 	}
 	return false
 }
@@ -476,8 +483,10 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 			add(kind.NoProgram, m[1], msg, "")
 		}
 	}
-	if m := procIndex.FindStringSubmatch(msg); m != nil { // accelerate's state
-		add(kind.GlobalRank, m[1], "", "")
+	if len(msg) < 40 && (has("ndex: ") || has("ank: ") || has("RANK: ")) {
+		if m := procIndex.FindStringSubmatch(msg); m != nil { // accelerate's state
+			add(kind.GlobalRank, m[1], "", "")
+		}
 	}
 	if has("GLOBAL_RANK") {
 		if m := lightRank.FindStringSubmatch(msg); m != nil {
@@ -545,10 +554,12 @@ func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string))
 	if rest, ok := strings.CutPrefix(msg, "Submitted batch job "); ok {
 		add(kind.Submitted, "", rest, "")
 	}
-	if m := emptyLib.FindStringSubmatch(msg); m != nil {
-		add(kind.EmptyLib, "", m[1], "")
+	if strings.Contains(msg, ".so") {
+		if m := emptyLib.FindStringSubmatch(msg); m != nil {
+			add(kind.EmptyLib, "", m[1], "")
+		}
 	}
-	if len(msg) < 60 {
+	if len(msg) < 60 && strings.IndexByte("12'\"(", msg[0]) >= 0 && strings.IndexByte(msg, '+') > 0 {
 		// a version alone on its line: only torch has such local tags and a major number
 		if m := bareVer.FindStringSubmatch(msg); m != nil && !(p.cmdAge <= 30 && strings.Contains(p.lastCmd, "torch")) {
 			add(kind.TorchVer, "", m[1], "")
@@ -557,7 +568,11 @@ func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string))
 			}
 		}
 	}
-	if m := torchFile.FindStringSubmatchIndex(msg); m != nil && !strings.Contains(msg, "line ") {
+	m := []int(nil)
+	if strings.Contains(msg, "-packages/torch/__init__.py") && !strings.Contains(msg, "line ") {
+		m = torchFile.FindStringSubmatchIndex(msg)
+	}
+	if m != nil {
 		// print(torch.__file__, …): the path, and often the versions behind it
 		add(kind.TorchPath, "", msg[m[2]:m[3]], "")
 		rest := msg[m[1]:]
