@@ -2,6 +2,8 @@ package lint
 
 import (
 	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/near"
 )
 
 var _ = Checks.Add("env-name-typo", func(c *Ctx) {
@@ -19,7 +21,7 @@ var _ = Checks.Add("env-name-typo", func(c *Ctx) {
 		}
 		best, d := "", 3
 		for k := range knownEnv {
-			if e := edits(a.Name, k); e < d || e == d && k < best {
+			if e := near.Distance(a.Name, k); e < d || e == d && k < best {
 				best, d = k, e
 			}
 		}

@@ -2,11 +2,11 @@ package lint
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // itoa is short for the arguments of findings.
@@ -253,7 +253,7 @@ func (c *Ctx) gloo() bool {
 	return strings.Count(c.lower(), "gloo") > strings.Count(c.lower(), "gloo_socket_ifname")
 }
 
-var emptyCVD = regexp.MustCompile(`CUDA_VISIBLE_DEVICES=["']?["']?(?:\s|$)`)
+var emptyCVD = lazyre.New(`CUDA_VISIBLE_DEVICES=["']?["']?(?:\s|$)`)
 
 // gpuSign reports signs that the program means to use NVIDIA GPUs.
 func (c *Ctx) gpuSign() bool {
@@ -333,33 +333,6 @@ func (c *Ctx) lineSpan(n int) (from, to int) {
 func (c *Ctx) offset(p fact.Pos) int {
 	from, to, _ := c.S.LineRange(p.Line)
 	return min(from+max(p.Col-1, 0), to)
-}
-
-// edits counts the Damerau-Levenshtein distance, up to 3.
-func edits(a, b string) int {
-	if d := len(a) - len(b); d > 2 || d < -2 || len(a) > 60 || len(b) > 60 {
-		return 3
-	}
-	var rows [3][64]int
-	prev2, prev, cur := rows[0][:len(b)+1], rows[1][:len(b)+1], rows[2][:len(b)+1]
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		cur[0] = i
-		for j := 1; j <= len(b); j++ {
-			k := 1
-			if a[i-1] == b[j-1] {
-				k = 0
-			}
-			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+k)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				cur[j] = min(cur[j], prev2[j-2]+1)
-			}
-		}
-		prev2, prev, cur = prev, cur, prev2
-	}
-	return prev[len(b)]
 }
 
 // inHeredoc reports whether a line stands in a here-document.

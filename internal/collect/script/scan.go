@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/near"
 )
 
 // maxLine bounds what is kept of one directive line; sbatch has no limit, but
@@ -332,41 +333,14 @@ func (p *parser) lookalike(raw, t []byte, line int, done bool) {
 	case w == "SBATCH":
 	case blank == 0 && lead == 0 && opt && strings.EqualFold(w, "SBATCH"):
 		p.stray(fact.StrayLower, raw, line, lead)
-	case blank == 0 && lead == 0 && opt && w == strings.ToUpper(w) && w != "SLURM" && near(w, "SBATCH"):
+	case blank == 0 && lead == 0 && opt && w == strings.ToUpper(w) && w != "SLURM" && slip(w, "SBATCH"):
 		p.stray(fact.StrayMisspelt, raw, line, lead)
 	}
 }
 
-// near reports whether two words are one or two edits apart (a swap of
+// slip reports whether two words are one or two edits apart (a swap of
 // neighbours counts as one).
-func near(a, b string) bool { d := editDistance(a, b); return d > 0 && d <= 2 }
-
-// editDistance is the Damerau-Levenshtein distance of short words; more than 40
-// bytes are never near.
-func editDistance(a, b string) int {
-	if len(a) > 40 || len(b) > 40 {
-		return 99
-	}
-	prev2, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		cur[0] = i
-		for j := 1; j <= len(b); j++ {
-			c := 1
-			if a[i-1] == b[j-1] {
-				c = 0
-			}
-			cur[j] = min(prev[j]+1, cur[j-1]+1, prev[j-1]+c)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				cur[j] = min(cur[j], prev2[j-2]+1)
-			}
-		}
-		prev2, prev, cur = prev, cur, prev2
-	}
-	return prev[len(b)]
-}
+func slip(a, b string) bool { d := near.Distance(a, b); return d > 0 && d <= 2 }
 
 func (p *parser) stray(kind string, raw []byte, line, lead int) {
 	if len(p.s.Stray) >= maxDirectives {

@@ -1,0 +1,20 @@
+package near
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"SBATCH", "SBTACH", 1}, {"SBATCH", "SBATC", 1}, {"source", "soruce", 1}, {"abc", "", 3}, {"abc", "xyz", 3}, {"NCCL_IB", "NCLL_IB", 1}, {"a", strings.Repeat("a", 41), Far}, {strings.Repeat("a", 61), strings.Repeat("a", 61), Far}} {
+		if got := Distance(c.a, c.b); got != c.want {
+			t.Errorf("Distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		}
+		if Distance(c.a, c.b) != Distance(c.b, c.a) {
+			t.Errorf("Distance(%q, %q) depends on the order", c.a, c.b)
+		}
+	}
+}
