@@ -272,7 +272,7 @@ func (v *view) undecided() diag.Finding {
 	if len(f.Evidence) == 0 {
 		for _, x := range v.exc {
 			if len(f.Evidence) < v.opt.MaxEvidence {
-				f.Evidence = append(f.Evidence, v.evidence(x.Place, clipText(x.Type+": "+x.Message, 400)))
+				f.Evidence = append(f.Evidence, v.evidence(x.Place, fact.Clip(x.Type+": "+x.Message, 400)))
 				f.Where = append(f.Where, v.where(x.Place))
 			}
 		}

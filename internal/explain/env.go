@@ -1,20 +1,20 @@
 package explain
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var (
-	activateRe = regexp.MustCompile(`(?:^|[;&|]\s*)(?:source|\.)\s+\S*activate\b|(?:^|[;&|]\s*)(?:conda|mamba|micromamba|pyenv|source)\s+activate\b|/bin/activate\b`)
-	venvPath   = regexp.MustCompile(`(?:source|\.)\s+(\S+)/bin/activate`)
-	noModule   = regexp.MustCompile(`No module named ['"]?([\w.]+)['"]?`)
-	notFound   = regexp.MustCompile(`\b(torchrun|accelerate|deepspeed|python3?): (?:command )?not found`)
-	execveRe   = regexp.MustCompile(`execve(?:\(\))?: (\S+): (.+)`)
+	activateRe = lazyre.New(`(?:^|[;&|]\s*)(?:source|\.)\s+\S*activate\b|(?:^|[;&|]\s*)(?:conda|mamba|micromamba|pyenv|source)\s+activate\b|/bin/activate\b`)
+	venvPath   = lazyre.New(`(?:source|\.)\s+(\S+)/bin/activate`)
+	noModule   = lazyre.New(`No module named ['"]?([\w.]+)['"]?`)
+	notFound   = lazyre.New(`\b(torchrun|accelerate|deepspeed|python3?): (?:command )?not found`)
+	execveRe   = lazyre.New(`execve(?:\(\))?: (\S+): (.+)`)
 )
 
 // otherPython returns a sign that the job ran another interpreter than the one
@@ -171,7 +171,7 @@ func (v *view) decideEnv() {
 	v.noActivation(c)
 }
 
-var resetRe = regexp.MustCompile(`^(?:module|ml)\s+(?:purge|load|reset|restore|swap|add)\b|^ml\s+(?:purge|[\w/.-]+)|^export PATH=[^$]*$|^export PATH="?/`)
+var resetRe = lazyre.New(`^(?:module|ml)\s+(?:purge|load|reset|restore|swap|add)\b|^ml\s+(?:purge|[\w/.-]+)|^export PATH=[^$]*$|^export PATH="?/`)
 
 // orderOfShell judges a script that activates its environment too late, or
 // resets it again before the launch.
@@ -359,7 +359,7 @@ func (v *view) crlf() bool {
 	return false
 }
 
-var exportOpt = regexp.MustCompile(`--export[= ]("[^"]*"|'[^']*'|\S+)`)
+var exportOpt = lazyre.New(`--export[= ]("[^"]*"|'[^']*'|\S+)`)
 
 // exportLine finds an --export that drops the environment, in script or session.
 func (v *view) exportLine(c *cand) bool {

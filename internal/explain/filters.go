@@ -1,13 +1,13 @@
 package explain
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // decideFilters judges processes that see no GPU because their device filters
@@ -75,8 +75,8 @@ func (v *view) decideFilters() {
 }
 
 var (
-	setsFilter = regexp.MustCompile(`\b(ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|CUDA_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL)=(\S+)`)
-	perLocal   = regexp.MustCompile(`LOCALID|LOCAL_RANK|local_rank`)
+	setsFilter = lazyre.New(`\b(ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|CUDA_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL)=(\S+)`)
+	perLocal   = lazyre.New(`LOCALID|LOCAL_RANK|local_rank`)
 )
 
 // noGPUEvents are exceptions about a process that sees no GPU.

@@ -1,17 +1,17 @@
 package explain
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var (
-	allocates = regexp.MustCompile(`^(?:exec )?(?:salloc|srun .*--pty|srun\s+(?:-\w\s*\S+\s+|--[\w-]+(?:[= ]\S+)?\s+)*-(?:-time|t|-partition|p)\b)`)
-	asksGPU   = regexp.MustCompile(`gres|gpu|\s-G\s*\d|--exclusive|tres-per`)
+	allocates = lazyre.New(`^(?:exec )?(?:salloc|srun .*--pty|srun\s+(?:-\w\s*\S+\s+|--[\w-]+(?:[= ]\S+)?\s+)*-(?:-time|t|-partition|p)\b)`)
+	asksGPU   = lazyre.New(`gres|gpu|\s-G\s*\d|--exclusive|tres-per`)
 )
 
 // allocatedWithoutGPU finds a typed salloc, or an srun that makes its own
@@ -63,7 +63,7 @@ func (v *view) torchOutside() []fact.Said {
 	return out
 }
 
-var withoutUser = regexp.MustCompile(`\bpython[\d.]* (?:-\w+ )*-(?:s|I)\b|PYTHONNOUSERSITE=\w`)
+var withoutUser = lazyre.New(`\bpython[\d.]* (?:-\w+ )*-(?:s|I)\b|PYTHONNOUSERSITE=\w`)
 
 // ncclDiffers judges an NCCL failure of a job whose nodes print different
 // versions of NCCL.
@@ -88,7 +88,7 @@ func (v *view) ncclDiffers() {
 	}
 	var es []*fact.Event
 	for _, x := range v.excTyped("DistBackendError") {
-		es = append(es, &fact.Event{Place: x.Place, Text: x.Type + ": " + clipText(x.Message, 300)})
+		es = append(es, &fact.Event{Place: x.Place, Text: x.Type + ": " + fact.Clip(x.Message, 300)})
 	}
 	if a.Line == 0 || b.Line == 0 || len(es) == 0 {
 		return

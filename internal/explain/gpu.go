@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // decideDriver judges messages about driver, fabric and device initialisation.
@@ -284,7 +284,7 @@ func (v *view) decideMemory() {
 		}
 	}
 	for _, x := range v.excTyped("OutOfMemoryError") {
-		es = append(es, &fact.Event{Place: x.Place, Text: x.Type + ": " + clipText(x.Message, 300), Rule: "", Args: nil})
+		es = append(es, &fact.Event{Place: x.Place, Text: x.Type + ": " + fact.Clip(x.Message, 300), Rule: "", Args: nil})
 	}
 	es = uniqLines(es)
 	v.sortEvents(es)
@@ -325,7 +325,10 @@ func uniqLines(es []*fact.Event) []*fact.Event {
 	return out
 }
 
-var oomGPU = regexp.MustCompile(`\bGPU (\d+)\b`)
+// setsVisible matches an assignment of plain indexes.
+var setsVisible = lazyre.New(`(?:^|\s)(?:export )?CUDA_VISIBLE_DEVICES=([\d,]+)(?:\s|$)`)
+
+var oomGPU = lazyre.New(`\bGPU (\d+)\b`)
 
 func (v *view) excTyped(suffix string) []*fact.Exception {
 	var out []*fact.Exception
@@ -389,10 +392,10 @@ func (v *view) decideNoGPU() {
 }
 
 var (
-	containerRe = regexp.MustCompile(`\b(?:singularity|apptainer)\s+(?:-\S+\s+)*(?:exec|run|shell|instance start)\b`)
-	dockerRe    = regexp.MustCompile(`\b(?:docker|podman|nerdctl)\s+(?:-\S+\s+)*run\b`)
-	nvRe        = regexp.MustCompile(`\s--(?:nv|nvccli|rocm)\b`)
-	gpusRe      = regexp.MustCompile(`\s--gpus\b|--device[ =]\S*nvidia|--runtime[ =]nvidia|nvidia\.com/gpu`)
+	containerRe = lazyre.New(`\b(?:singularity|apptainer)\s+(?:-\S+\s+)*(?:exec|run|shell|instance start)\b`)
+	dockerRe    = lazyre.New(`\b(?:docker|podman|nerdctl)\s+(?:-\S+\s+)*run\b`)
+	nvRe        = lazyre.New(`\s--(?:nv|nvccli|rocm)\b`)
+	gpusRe      = lazyre.New(`\s--gpus\b|--device[ =]\S*nvidia|--runtime[ =]nvidia|nvidia\.com/gpu`)
 )
 
 // containerWithoutGPU finds the command that starts a container without its GPUs.
@@ -554,7 +557,7 @@ func lateGPU(s *script) opt {
 	return opt{}
 }
 
-var notDirective = regexp.MustCompile(`^(?:[ \t]+#SBATCH|\s*# SBATCH|#(?:sbatch|Sbatch|SBTACH|SBACTH|SBATH)) +-`)
+var notDirective = lazyre.New(`^(?:[ \t]+#SBATCH|\s*# SBATCH|#(?:sbatch|Sbatch|SBTACH|SBACTH|SBATH)) +-`)
 
 func (v *view) noGPULine(c *cand) {
 	for _, s := range v.batch() {
@@ -565,21 +568,21 @@ func (v *view) noGPULine(c *cand) {
 	}
 }
 
-var setVisible = regexp.MustCompile(`os\.environ(?:\[|\.(?:setdefault|update)\()\s*["'](?:CUDA_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES)["']\s*(?:\]\s*=|,)\s*["']([^"']*)["']`)
+var setVisible = lazyre.New(`os\.environ(?:\[|\.(?:setdefault|update)\()\s*["'](?:CUDA_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES)["']\s*(?:\]\s*=|,)\s*["']([^"']*)["']`)
 
 // sourceSetsVisible finds a program that overwrites CUDA_VISIBLE_DEVICES.
 func (v *view) sourceSetsVisible() (fact.Evidence, string, bool) {
 	for _, t := range v.sources {
 		for i, l := range t.Lines {
 			if m := setVisible.FindStringSubmatch(l); m != nil {
-				e := fact.Evidence{Source: fact.SrcFile, Path: v.path(t.File), Line: t.From + i, Excerpt: strings.TrimSpace(clipText(l, 200))}
+				e := fact.Evidence{Source: fact.SrcFile, Path: v.path(t.File), Line: t.From + i, Excerpt: strings.TrimSpace(fact.Clip(l, 200))}
 				return e, m[1], true
 			}
 		}
 	}
 	for _, s := range v.scripts {
 		for _, c := range s.cmds {
-			if m := regexp.MustCompile(`(?:^|\s)(?:export )?CUDA_VISIBLE_DEVICES=([\d,]+)(?:\s|$)`).FindStringSubmatch(c.text); m != nil {
+			if m := setsVisible.FindStringSubmatch(c.text); m != nil {
 				return v.scriptEv(s, c.line, c.text), m[1], true
 			}
 		}
@@ -587,7 +590,7 @@ func (v *view) sourceSetsVisible() (fact.Evidence, string, bool) {
 	return fact.Evidence{}, "", false
 }
 
-var gresNone = regexp.MustCompile(`--gres=(?:none|gpu:0|NONE)\b|--gpus(?:-per-\w+)?[= ]0\b`)
+var gresNone = lazyre.New(`--gres=(?:none|gpu:0|NONE)\b|--gpus(?:-per-\w+)?[= ]0\b`)
 
 // stepWithoutGPU finds the srun that starts the program with no GPU.
 func (v *view) stepWithoutGPU() (fact.Evidence, bool) {

@@ -1,13 +1,13 @@
 package explain
 
 import (
-	"regexp"
 	"sort"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // decideNet judges NCCL's transports.
@@ -130,10 +130,10 @@ func (v *view) ifname() (fact.Said, bool) {
 }
 
 var (
-	ifSet     = regexp.MustCompile(`NCCL_SOCKET_IFNAME=([^\s;]+)`)
-	bridge    = regexp.MustCompile(`^(?:virbr|docker|br-|lo$|lo\d*$|veth|cni|flannel|cali|podman|vmnet|vboxnet|lxc|lxd|tap|tun|wg|tailscale)`)
-	statusRe  = regexp.MustCompile(`(?:with error |status=(?:\w+\()?)(\d+)`)
-	statusWrd = regexp.MustCompile(`status=(?:IBV_WC_)?([A-Z_]+)`)
+	ifSet     = lazyre.New(`NCCL_SOCKET_IFNAME=([^\s;]+)`)
+	bridge    = lazyre.New(`^(?:virbr|docker|br-|lo$|lo\d*$|veth|cni|flannel|cali|podman|vmnet|vboxnet|lxc|lxd|tap|tun|wg|tailscale)`)
+	statusRe  = lazyre.New(`(?:with error |status=(?:\w+\()?)(\d+)`)
+	statusWrd = lazyre.New(`status=(?:IBV_WC_)?([A-Z_]+)`)
 )
 
 func (v *view) interfaces() {
@@ -197,8 +197,8 @@ func (v *view) interfaces() {
 }
 
 var (
-	peerAddr = regexp.MustCompile(`(\d+\.\d+\.\d+)\.\d+(?:<\d+>|:\d+)`)
-	refused  = regexp.MustCompile(`(?i)connection refused|connection abort|connection reset|closed by (?:remote )?peer`)
+	peerAddr = lazyre.New(`(\d+\.\d+\.\d+)\.\d+(?:<\d+>|:\d+)`)
+	refused  = lazyre.New(`(?i)connection refused|connection abort|connection reset|closed by (?:remote )?peer`)
 )
 
 // sameSubnet reports that a peer refused or ended a connection on the subnet of

@@ -1,18 +1,18 @@
 package explain
 
 import (
-	"regexp"
 	"sort"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // torchPart matches messages about a part that torch lacks: an older or another
 // release than the program was written for.
-var torchPart = regexp.MustCompile(`No module named ['"]?torch(?:\.|['"]|$)|cannot import name '\w+' from (?:partially initialized module )?'torch\b|module 'torch(?:\.[\w.]+)?' has no attribute|undefined symbol|type object '[\w.]+' has no attribute`)
+var torchPart = lazyre.New(`No module named ['"]?torch(?:\.|['"]|$)|cannot import name '\w+' from (?:partially initialized module )?'torch\b|module 'torch(?:\.[\w.]+)?' has no attribute|undefined symbol|type object '[\w.]+' has no attribute`)
 
 // decideNodes judges a failure of one node whose torch differs from that of the
 // others, as listings or prints of each node show it.

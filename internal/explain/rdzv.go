@@ -1,13 +1,13 @@
 package explain
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // decideRendezvous judges how ranks find each other.
@@ -31,7 +31,7 @@ func (v *view) decideRendezvous() {
 	v.joinTimeout()
 }
 
-var inUse = regexp.MustCompile(`errno: 98|[Tt]ried to launch distributed communication on port|EADDRINUSE|code: -98|[Aa]ddress already in use`)
+var inUse = lazyre.New(`errno: 98|[Tt]ried to launch distributed communication on port|EADDRINUSE|code: -98|[Aa]ddress already in use`)
 
 // portInUse judges EADDRINUSE: srun's own ports, several launchers, or a stranger.
 func (v *view) portInUse() {
@@ -153,7 +153,7 @@ func (v *view) trained() bool {
 	return false
 }
 
-var barrierRe = regexp.MustCompile(`world_size=(\d+), (?:worker_count|num_workers_joined)=(\d+)`)
+var barrierRe = lazyre.New(`world_size=(\d+), (?:worker_count|num_workers_joined)=(\d+)`)
 
 // storeBarrier compares how many came to the barrier with how many should.
 func (v *view) storeBarrier() {
@@ -225,8 +225,7 @@ func (v *view) clientsMissing() {
 		return
 	}
 	if c, ok := v.busyPeers(es[0]); ok {
-		x := v.add(c, cap4(es)...)
-		_ = x
+		v.add(c, cap4(es)...)
 		return
 	}
 	if v.multiNode() {
@@ -264,8 +263,8 @@ func (v *view) clientsMissing() {
 }
 
 var (
-	rdzvVar     = regexp.MustCompile(`^['"]?(?:RANK|WORLD_SIZE|LOCAL_RANK|MASTER_ADDR|MASTER_PORT)['"]?$`)
-	localMaster = regexp.MustCompile(`MASTER_ADDR=["']?(?:localhost|127\.\d|::1)|(?:srun|bash -c).*MASTER_ADDR=\\?\$\(hostname`)
+	rdzvVar     = lazyre.New(`^['"]?(?:RANK|WORLD_SIZE|LOCAL_RANK|MASTER_ADDR|MASTER_PORT)['"]?$`)
+	localMaster = lazyre.New(`MASTER_ADDR=["']?(?:localhost|127\.\d|::1)|(?:srun|bash -c).*MASTER_ADDR=\\?\$\(hostname`)
 )
 
 // busyPeers reports that other ranks were alive and busy with work of their
@@ -296,7 +295,7 @@ func (v *view) busyPeers(e *fact.Event) (cand, bool) {
 	return c, n > 0
 }
 
-var toHost = regexp.MustCompile(`(?:connect to|host) \(?\[?([\w.-]+)\]?[,:] ?(\d+)`)
+var toHost = lazyre.New(`(?:connect to|host) \(?\[?([\w.-]+)\]?[,:] ?(\d+)`)
 
 // clientTimeout judges a store that could not be reached.
 func (v *view) clientTimeout() {

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // decideRun judges what stops a job that was running.
@@ -69,7 +69,7 @@ func (v *view) disk() {
 }
 
 var (
-	jobEnd = regexp.MustCompile(`CANCELLED AT (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)`)
+	jobEnd = lazyre.New(`CANCELLED AT (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)`)
 )
 
 // ended judges jobs that Slurm or a person ended.
@@ -282,9 +282,6 @@ func (v *view) native() {
 			exits = append(exits, x)
 		}
 	}
-	for _, x := range v.excTyped("Fatal Python error") {
-		_ = x
-	}
 	if len(es) == 0 && len(exits) == 0 {
 		if len(bus) > 0 && !v.candidate("net-shared-memory-full") {
 			c := v.add(cand{id: "run-native-crash", cert: diag.Possible, tier: 1}, cap4(bus)...)
@@ -339,7 +336,7 @@ var echoTypes = map[string]bool{"ChildFailedError": true, "DistBackendError": tr
 	"SignalException": true, "CalledProcessError": true, "ProcessRaisedException": true, "ProcessExitedException": true, "KeyboardInterrupt": true, "SystemExit": true,
 	"BrokenPipeError": true, "ConnectionResetError": true, "ConnectionRefusedError": true, "ConnectionAbortedError": true, "EOFError": true, "GeneratorExit": true, "WorkerError": true, "RayActorError": true, "CancelledError": true}
 
-var echoText = regexp.MustCompile(`Connection closed by peer|Connection reset by peer|[Bb]roken pipe|NCCL error|NCCL communicator|Socket Timeout|[Cc]onnection was likely closed|failed to recv|exited unexpectedly|Stop_waiting|collective operation timeout|wait timeout after|CUDA error|CUDA out of memory|cuda runtime error|cuDNN error|CUBLAS_STATUS|[Tt]imed out (?:after|waiting|initializing)|store based barrier|socket has (?:timed out|failed)|Default process group has not been initialized|Details are lost due to multiprocessing|terminated with signal|returned non-zero exit status|is killed by signal|Worker failed|No rendezvous|gloo/transport`)
+var echoText = lazyre.New(`Connection closed by peer|Connection reset by peer|[Bb]roken pipe|NCCL error|NCCL communicator|Socket Timeout|[Cc]onnection was likely closed|failed to recv|exited unexpectedly|Stop_waiting|collective operation timeout|wait timeout after|CUDA error|CUDA out of memory|cuda runtime error|cuDNN error|CUBLAS_STATUS|[Tt]imed out (?:after|waiting|initializing)|store based barrier|socket has (?:timed out|failed)|Default process group has not been initialized|Details are lost due to multiprocessing|terminated with signal|returned non-zero exit status|is killed by signal|Worker failed|No rendezvous|gloo/transport`)
 
 // exceptions judges ordinary Python exceptions: the first one is the cause.
 func (v *view) exceptions() {

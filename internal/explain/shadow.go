@@ -1,12 +1,12 @@
 package explain
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // decideShadow judges a program that runs another torch than the one that its
@@ -55,7 +55,7 @@ func (v *view) decideShadow() {
 
 // packageDir matches folders that can hold Python packages, unlike those of a
 // program's own sources.
-var packageDir = regexp.MustCompile(`(?i)/(?:site|dist)-packages(?:/|$)|/pytorch|/torch|/lib/python\d`)
+var packageDir = lazyre.New(`(?i)/(?:site|dist)-packages(?:/|$)|/pytorch|/torch|/lib/python\d`)
 
 // ranAndListed returns the version of torch that the program prints and the one
 // that the listing of its environment holds, when they are different releases.
@@ -84,7 +84,7 @@ func (v *view) inTorch(x *fact.Exception) bool {
 	return n > 0 && (strings.HasSuffix(x.Frames[n-1].File, "/torch/__init__.py") || strings.HasSuffix(x.Type, "ImportError") && strings.Contains(x.Frames[n-1].File, "/torch/"))
 }
 
-var setsPath = regexp.MustCompile(`\bPYTHONPATH=["']?([^\s"';]+)`)
+var setsPath = lazyre.New(`\bPYTHONPATH=["']?([^\s"';]+)`)
 
 // pythonPath returns the folders of PYTHONPATH that are not of the environment
 // itself, from dumps of variables, the script and typed commands.

@@ -1,16 +1,16 @@
 package explain
 
 import (
-	"regexp"
 	"strconv"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // others are the processes that an allocator names beside its own.
-var others = regexp.MustCompile(`Process (\d+) has (\d+(?:\.\d+)?) ([GM])iB memory in use`)
+var others = lazyre.New(`Process (\d+) has (\d+(?:\.\d+)?) ([GM])iB memory in use`)
 
 // sharedGPU judges memory that ran out because several ranks sit on one GPU:
 // the allocator names other processes of the same kind there, and two ranks

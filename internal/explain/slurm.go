@@ -1,12 +1,12 @@
 package explain
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // decideSlurm judges submission, steps and the service.
@@ -94,7 +94,7 @@ func (v *view) decideSlurm() {
 	}
 }
 
-var nodeFail = regexp.MustCompile(`Node failure on (\S+)`)
+var nodeFail = lazyre.New(`Node failure on (\S+)`)
 
 // innerSlurm returns the sign that the command was given inside of another job
 // whose variables it inherits.
@@ -123,7 +123,7 @@ func (v *view) innerSlurm(es []*fact.Event) (fact.Said, bool) {
 	return fact.Said{}, false
 }
 
-var suggested = regexp.MustCompile(`suggested max number of worker in current system is (\d+)`)
+var suggested = lazyre.New(`suggested max number of worker in current system is (\d+)`)
 
 // cpus judges a step that got one CPU per task although the job has more.
 func (v *view) cpus() {
@@ -164,7 +164,7 @@ func (v *view) cpus() {
 	}
 }
 
-var shortC = regexp.MustCompile(`\s-c\s*[\d$]`)
+var shortC = lazyre.New(`\s-c\s*[\d$]`)
 
 func atoi(s string) int {
 	n := 0

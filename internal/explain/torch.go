@@ -1,13 +1,13 @@
 package explain
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // build is what the input says about the torch that ran.
@@ -26,8 +26,8 @@ type build struct {
 }
 
 var (
-	condaCPU  = regexp.MustCompile(`^(?:cpu[_-]|py[\d.]+_cpu_|py\d+_cpu|\S*_cpu_\d|cpu$)`)
-	condaCUDA = regexp.MustCompile(`cuda\d|_cu\d{2,3}`)
+	condaCPU  = lazyre.New(`^(?:cpu[_-]|py[\d.]+_cpu_|py\d+_cpu|\S*_cpu_\d|cpu$)`)
+	condaCUDA = lazyre.New(`cuda\d|_cu\d{2,3}`)
 )
 
 func (v *view) build() build {
@@ -271,11 +271,6 @@ func (v *view) decideBuild() {
 		v.said(c, first(ss, 3)...)
 		return c
 	}
-	if len(b.versions) == 0 {
-		for _, e := range v.ev("S104", "S069") {
-			_ = e
-		}
-	}
 	redirect := v.peek("S104", "S069")
 	switch {
 	case len(noNCCL) > 0 && (b.win != nil || b.mac != nil || len(redirect) > 0):
@@ -391,7 +386,7 @@ func (v *view) askEnvironment() string {
 }
 
 // plainPath are paths that need no quoting in a command that is pasted.
-var plainPath = regexp.MustCompile(`^/[\w./@+-]+$`)
+var plainPath = lazyre.New(`^/[\w./@+-]+$`)
 
 // decideListedCPU judges listings alone: nothing that ran is among the input,
 // and the torch that they describe has no CUDA.
@@ -582,7 +577,7 @@ func torchish(d string) bool {
 	return strings.Contains(l, "/pytorch/") || strings.Contains(l, "/torch/") || strings.Contains(l, "/pytorch-")
 }
 
-var attrTorch = regexp.MustCompile(`^(?:partially initialized )?module 'torch(?:\.[\w.]+)?' has no attribute '(\w+)'`)
+var attrTorch = lazyre.New(`^(?:partially initialized )?module 'torch(?:\.[\w.]+)?' has no attribute '(\w+)'`)
 
 // decideTorchPackage judges what a torch package that is not whole, or not the
 // one that was meant, says.
@@ -670,7 +665,7 @@ func (v *view) sameListing(a, b []fact.Said) bool {
 }
 
 // cutLib matches the loader's words for a library that was not written wholly.
-var cutLib = regexp.MustCompile(`(/\S*/(?:torch|nvidia)/\S*\.so[\d.]*): (?:file too short|invalid ELF header|cannot read file data|ELF load command past end of file|ELF file's phentsize)`)
+var cutLib = lazyre.New(`(/\S*/(?:torch|nvidia)/\S*\.so[\d.]*): (?:file too short|invalid ELF header|cannot read file data|ELF load command past end of file|ELF file's phentsize)`)
 
 // cutLibrary returns the exception of a library of torch's own that was cut.
 func (v *view) cutLibrary() *fact.Exception {
@@ -721,7 +716,7 @@ func (v *view) addExc(c cand, x *fact.Exception, es ...*fact.Event) *cand {
 		}
 		if c.args["exception"] == "" {
 			c.args["exception"] = x.Type
-			c.args["message"] = clipText(x.Message, 200)
+			c.args["message"] = fact.Clip(x.Message, 200)
 		}
 		if f := userFrame(x); f.File != "" && c.args["frame_file"] == "" {
 			c.args["frame_file"], c.args["frame_line"] = f.File, strconv.Itoa(f.Line)
@@ -737,7 +732,7 @@ func (v *view) addExc(c cand, x *fact.Exception, es ...*fact.Event) *cand {
 }
 
 func (v *view) excEvidence(x *fact.Exception) []fact.Evidence {
-	out := []fact.Evidence{v.evidence(x.Place, clipText(x.Type+": "+x.Message, 400))}
+	out := []fact.Evidence{v.evidence(x.Place, fact.Clip(x.Type+": "+x.Message, 400))}
 	if f := userFrame(x); f.File != "" {
 		e := v.evidence(x.Place, `File "`+f.File+`", line `+strconv.Itoa(f.Line)+inFunc(f.Func)+codeOf(f.Code))
 		if x.Start > 0 {
@@ -760,16 +755,6 @@ func codeOf(c string) string {
 		return ""
 	}
 	return ": " + c
-}
-
-func clipText(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
 }
 
 // userFrame returns the last frame of the program's own code, else the last one.

@@ -1,16 +1,16 @@
 package explain
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // launcherRe matches the launchers that start a process for each GPU themselves.
-var launcherRe = regexp.MustCompile(`\btorchrun\b|\btorch\.distributed\.(?:run|launch)\b|\baccelerate launch\b|(?:^|\s)deepspeed\s|(?:^|\s)composer\s|\bcolossalai run\b|\bhorovodrun\b|\bmpirun\b|\blitgpt\b|\btune run\b`)
+var launcherRe = lazyre.New(`\btorchrun\b|\btorch\.distributed\.(?:run|launch)\b|\baccelerate launch\b|(?:^|\s)deepspeed\s|(?:^|\s)composer\s|\bcolossalai run\b|\bhorovodrun\b|\bmpirun\b|\blitgpt\b|\btune run\b`)
 
 // decideTwice judges a launcher that runs in each of several tasks of a node,
 // and starts all local ranks in each of them. Its marks besides a port in use:
@@ -62,13 +62,13 @@ func (v *view) crowded() []*fact.Event {
 			}
 		}
 		if n > 0 {
-			out = append(out, &fact.Event{Place: x.Place, Text: x.Type + ": " + clipText(x.Message, 300)})
+			out = append(out, &fact.Event{Place: x.Place, Text: x.Type + ": " + fact.Clip(x.Message, 300)})
 		}
 	}
 	return out
 }
 
-var ntasksRe = regexp.MustCompile(`--ntasks-per-node[= ](\d+)|(?:--ntasks[= ]|\s-n ?)(\d+)`)
+var ntasksRe = lazyre.New(`--ntasks-per-node[= ](\d+)|(?:--ntasks[= ]|\s-n ?)(\d+)`)
 
 // launcherPerTask returns the command that starts a launcher in several tasks
 // of a node, and how many.

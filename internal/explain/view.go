@@ -5,14 +5,14 @@
 package explain
 
 import (
-	"fmt"
-	"regexp"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // RuleInfo is what the knowledge base says about a signature.
@@ -550,7 +550,7 @@ func (s *script) exclusive() bool { _, ok := s.get("exclusive"); return ok }
 func (s *script) submitted() bool { return len(s.opts)+len(s.late) > 0 }
 
 // find returns the first command that matches.
-func (s *script) find(re *regexp.Regexp) (srcCmd, bool) {
+func (s *script) find(re *lazyre.Regexp) (srcCmd, bool) {
 	for _, c := range s.cmds {
 		if re.MatchString(c.text) {
 			return c, true
@@ -560,8 +560,8 @@ func (s *script) find(re *regexp.Regexp) (srcCmd, bool) {
 }
 
 var (
-	torchrunRe = regexp.MustCompile(`\b(?:torchrun|torch\.distributed\.(?:run|launch)|accelerate launch|deepspeed )\b|\bdeepspeed\b`)
-	srunRe     = regexp.MustCompile(`(?:^|[;&|(]\s*|\s)srun\b`)
+	torchrunRe = lazyre.New(`\b(?:torchrun|torch\.distributed\.(?:run|launch)|accelerate launch|deepspeed )\b|\bdeepspeed\b`)
+	srunRe     = lazyre.New(`(?:^|[;&|(]\s*|\s)srun\b`)
 )
 
 func (s *script) torchrun() bool {
@@ -579,7 +579,7 @@ func (s *script) srunTorchrun() (srcCmd, bool) {
 	return srcCmd{}, false
 }
 
-var varRe = regexp.MustCompile(`\$\{?([A-Za-z_]\w*)\}?`)
+var varRe = lazyre.New(`\$\{?([A-Za-z_]\w*)\}?`)
 
 // expand puts in the values of variables that the script assigns plainly, one level deep.
 func (s *script) expand(t string) string {
@@ -613,4 +613,4 @@ func (v *view) batch() []*script {
 	return out
 }
 
-func itoa(n int) string { return fmt.Sprint(n) }
+func itoa(n int) string { return strconv.Itoa(n) }

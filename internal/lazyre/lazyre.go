@@ -33,8 +33,26 @@ func (r *Regexp) get() *regexp.Regexp {
 // String returns the source text.
 func (r *Regexp) String() string { return r.src }
 
-// FindStringSubmatch is regexp.Regexp's.
-func (r *Regexp) FindStringSubmatch(s string) []string { return r.get().FindStringSubmatch(s) }
+// The methods below are regexp.Regexp's own.
 
-// SubexpNames is regexp.Regexp's.
+func (r *Regexp) Match(b []byte) bool              { return r.get().Match(b) }
+func (r *Regexp) MatchString(s string) bool        { return r.get().MatchString(s) }
+func (r *Regexp) FindString(s string) string       { return r.get().FindString(s) }
+func (r *Regexp) FindStringIndex(s string) []int   { return r.get().FindStringIndex(s) }
+func (r *Regexp) FindSubmatch(b []byte) [][]byte   { return r.get().FindSubmatch(b) }
+func (r *Regexp) FindSubmatchIndex(b []byte) []int { return r.get().FindSubmatchIndex(b) }
+func (r *Regexp) FindStringSubmatch(s string) []string {
+	return r.get().FindStringSubmatch(s)
+}
+func (r *Regexp) FindStringSubmatchIndex(s string) []int {
+	return r.get().FindStringSubmatchIndex(s)
+}
+func (r *Regexp) FindAllString(s string, n int) []string { return r.get().FindAllString(s, n) }
+func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
+	return r.get().FindAllStringSubmatch(s, n)
+}
+func (r *Regexp) ReplaceAllString(s, repl string) string { return r.get().ReplaceAllString(s, repl) }
+func (r *Regexp) ReplaceAllStringFunc(s string, f func(string) string) string {
+	return r.get().ReplaceAllStringFunc(s, f)
+}
 func (r *Regexp) SubexpNames() []string { return r.get().SubexpNames() }

@@ -2,11 +2,11 @@ package install
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 	"github.com/ncclinic/ncclinic/internal/tables"
 )
 
@@ -170,7 +170,7 @@ func trains(b *fact.Bundle) bool {
 // imports reports whether the job's own interpreter imported torch.
 func imports(b *fact.Bundle) bool { return b.Live.State.Or("") == "ok" }
 
-var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./~-]+$`)
+var plain = lazyre.New(`^[A-Za-z0-9_@%+=:,./~-]+$`)
 
 // quote makes a path safe to paste into a shell; ordinary ones stay as they are.
 func quote(s string) string {
@@ -180,7 +180,7 @@ func quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-var pin = regexp.MustCompile(`^(nvidia-nccl-cu1[0-9])\s*\(?==\s*([0-9][0-9.]*)\)?`)
+var pin = lazyre.New(`^(nvidia-nccl-cu1[0-9])\s*\(?==\s*([0-9][0-9.]*)\)?`)
 
 // ncclPin returns the NCCL package and version that a torch asks for, "" when it does not say.
 func ncclPin(t *fact.Torch) (name, version string) {

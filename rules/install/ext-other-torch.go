@@ -1,14 +1,14 @@
 package install
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
-var cudart = regexp.MustCompile(`^libcudart\.so\.([0-9]+)`)
+var cudart = lazyre.New(`^libcudart\.so\.([0-9]+)`)
 
 var _ = Checks.Add("ext-other-torch", func(b *fact.Bundle, r *diag.Reporter) {
 	if len(b.Extensions) == 0 {

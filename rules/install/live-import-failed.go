@@ -1,30 +1,30 @@
 package install
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // importErrors tells what the words of a failed import mean. The first pattern
 // that fits decides, so the exact ones stand before the wide ones.
 var importErrors = []struct {
 	cause string
-	re    *regexp.Regexp
+	re    *lazyre.Regexp
 	sure  diag.Certainty
 }{
-	{"nccl-library-too-old", regexp.MustCompile(`undefined symbol: nccl[A-Z]`), diag.Proven},
-	{"nccl-library-missing", regexp.MustCompile(`libnccl\.so[.0-9]*: cannot open shared object file`), diag.Proven},
-	{"cuda-library-shadowed", regexp.MustCompile(`undefined symbol: (__nvJitLink|cublasLt|cublas|cudnn|cusparse|cusolver|cufft)`), diag.Proven},
-	{"cuda-library-shadowed", regexp.MustCompile("version `?libnvJitLink\\.so\\.[0-9]+'? not found"), diag.Proven},
-	{"cuda-library-missing", regexp.MustCompile(`lib(cudart|cublas|cublasLt|cudnn[a-z_]*|cufft|curand|cusolver|cusparse|cusparseLt|nvJitLink|nvrtc|cupti|nvToolsExt|cufile|nvshmem_host)\.so[.0-9]*: cannot open shared object file`), diag.Proven},
-	{"torch-needs-newer-glibc", regexp.MustCompile("version `?GLIBC_[0-9.]+'? not found"), diag.Proven},
-	{"cxx-library-too-old", regexp.MustCompile("version `?(GLIBCXX|CXXABI)_[0-9.]+'? not found"), diag.Proven},
-	{"torch-other-machine", regexp.MustCompile(`wrong ELF class|Exec format error`), diag.Likely},
-	{"torch-not-installed", regexp.MustCompile(`No module named '?torch'?\s*$`), diag.Proven},
-	{"torch-install-damaged", regexp.MustCompile(`No module named '?torch\.|cannot import name .* from .*torch|lib(torch|c10|shm)[a-z_]*\.so[.0-9]*: (cannot open shared object file|file too short|invalid ELF header)|undefined symbol: _Z`), diag.Likely},
+	{"nccl-library-too-old", lazyre.New(`undefined symbol: nccl[A-Z]`), diag.Proven},
+	{"nccl-library-missing", lazyre.New(`libnccl\.so[.0-9]*: cannot open shared object file`), diag.Proven},
+	{"cuda-library-shadowed", lazyre.New(`undefined symbol: (__nvJitLink|cublasLt|cublas|cudnn|cusparse|cusolver|cufft)`), diag.Proven},
+	{"cuda-library-shadowed", lazyre.New("version `?libnvJitLink\\.so\\.[0-9]+'? not found"), diag.Proven},
+	{"cuda-library-missing", lazyre.New(`lib(cudart|cublas|cublasLt|cudnn[a-z_]*|cufft|curand|cusolver|cusparse|cusparseLt|nvJitLink|nvrtc|cupti|nvToolsExt|cufile|nvshmem_host)\.so[.0-9]*: cannot open shared object file`), diag.Proven},
+	{"torch-needs-newer-glibc", lazyre.New("version `?GLIBC_[0-9.]+'? not found"), diag.Proven},
+	{"cxx-library-too-old", lazyre.New("version `?(GLIBCXX|CXXABI)_[0-9.]+'? not found"), diag.Proven},
+	{"torch-other-machine", lazyre.New(`wrong ELF class|Exec format error`), diag.Likely},
+	{"torch-not-installed", lazyre.New(`No module named '?torch'?\s*$`), diag.Proven},
+	{"torch-install-damaged", lazyre.New(`No module named '?torch\.|cannot import name .* from .*torch|lib(torch|c10|shm)[a-z_]*\.so[.0-9]*: (cannot open shared object file|file too short|invalid ELF header)|undefined symbol: _Z`), diag.Likely},
 }
 
 var _ = Checks.Add("live-import-failed", func(b *fact.Bundle, r *diag.Reporter) {

@@ -1,14 +1,14 @@
 package install
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
-var ncclDist = regexp.MustCompile(`^nvidia-nccl-cu1[0-9]$`)
+var ncclDist = lazyre.New(`^nvidia-nccl-cu1[0-9]$`)
 
 var _ = Checks.Add("nccl-wheels-two", func(b *fact.Bundle, r *diag.Reporter) {
 	byEntry := map[int][]fact.Dist{}

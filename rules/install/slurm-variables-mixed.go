@@ -1,15 +1,15 @@
 package install
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
-var tresCPU = regexp.MustCompile(`(?:^|,)cpu[=:]([0-9]+)`)
+var tresCPU = lazyre.New(`(?:^|,)cpu[=:]([0-9]+)`)
 
 var _ = Checks.Add("slurm-variables-mixed", func(b *fact.Bundle, r *diag.Reporter) {
 	a := args(b)

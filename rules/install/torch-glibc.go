@@ -1,16 +1,16 @@
 package install
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 	"github.com/ncclinic/ncclinic/internal/tables"
 )
 
-var manylinux = regexp.MustCompile(`manylinux_2_([0-9]{1,3})_|manylinux(2014|2010|1)_`)
+var manylinux = lazyre.New(`manylinux_2_([0-9]{1,3})_|manylinux(2014|2010|1)_`)
 
 var _ = Checks.Add("torch-glibc", func(b *fact.Bundle, r *diag.Reporter) {
 	have, ok := b.Host.Glibc.Get()

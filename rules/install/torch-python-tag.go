@@ -1,14 +1,14 @@
 package install
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
-var cpTag = regexp.MustCompile(`^cpython-3([0-9]{1,2})`)
+var cpTag = lazyre.New(`^cpython-3([0-9]{1,2})`)
 
 var _ = Checks.Add("torch-python-tag", func(b *fact.Bundle, r *diag.Reporter) {
 	t := b.Winner()

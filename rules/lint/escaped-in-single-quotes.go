@@ -1,10 +1,10 @@
 package lint
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var _ = Checks.Add("escaped-in-single-quotes", func(c *Ctx) {
@@ -19,4 +19,4 @@ var _ = Checks.Add("escaped-in-single-quotes", func(c *Ctx) {
 	}, "bash", "sh")
 })
 
-var escapedVar = regexp.MustCompile(`\\\$\{?[A-Za-z_]\w*\}?`)
+var escapedVar = lazyre.New(`\\\$\{?[A-Za-z_]\w*\}?`)

@@ -1,9 +1,8 @@
 package lint
 
 import (
-	"regexp"
-
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var _ = Checks.Add("filename-pattern-in-body", func(c *Ctx) {
@@ -17,4 +16,4 @@ var _ = Checks.Add("filename-pattern-in-body", func(c *Ctx) {
 	}, "source", ".", "cd", "mkdir", "cp", "mv", "cat", "ls", "rm", "pushd", "touch", "ln")
 })
 
-var pathPattern = regexp.MustCompile(`^[/~]\S*/[^/]*%[uj]`)
+var pathPattern = lazyre.New(`^[/~]\S*/[^/]*%[uj]`)

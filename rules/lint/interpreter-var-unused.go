@@ -1,10 +1,10 @@
 package lint
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var _ = Checks.Add("interpreter-var-unused", func(c *Ctx) {
@@ -31,4 +31,4 @@ var _ = Checks.Add("interpreter-var-unused", func(c *Ctx) {
 	}
 })
 
-var pythonPath = regexp.MustCompile(`/python[0-9.]*$`)
+var pythonPath = lazyre.New(`/python[0-9.]*$`)

@@ -1,10 +1,10 @@
 package lint
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var _ = Checks.Add("master-addr-per-rank", func(c *Ctx) {
@@ -44,4 +44,4 @@ var _ = Checks.Add("master-addr-per-rank", func(c *Ctx) {
 	})
 })
 
-var hostnameCmd = regexp.MustCompile("^(\\$\\(|`)\\s*hostname\\b")
+var hostnameCmd = lazyre.New("^(\\$\\(|`)\\s*hostname\\b")

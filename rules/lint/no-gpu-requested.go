@@ -1,10 +1,10 @@
 package lint
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var _ = Checks.Add("no-gpu-requested", func(c *Ctx) {
@@ -54,4 +54,4 @@ var _ = Checks.Add("no-gpu-requested", func(c *Ctx) {
 })
 
 // notTraining are words of jobs that work on CPUs.
-var notTraining = regexp.MustCompile(`download|prepost|preproc|prepare|tokeni|convert|cpu|archive|compile|build`)
+var notTraining = lazyre.New(`download|prepost|preproc|prepare|tokeni|convert|cpu|archive|compile|build`)

@@ -1,10 +1,10 @@
 package lint
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var _ = Checks.Add("script-dir-from-dollar0", func(c *Ctx) {
@@ -64,4 +64,4 @@ var _ = Checks.Add("script-dir-from-dollar0", func(c *Ctx) {
 	}
 })
 
-var zeroArg = regexp.MustCompile(`\$\{?0\b|\$\{?BASH_SOURCE`)
+var zeroArg = lazyre.New(`\$\{?0\b|\$\{?BASH_SOURCE`)

@@ -1,9 +1,8 @@
 package lint
 
 import (
-	"regexp"
-
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var _ = Checks.Add("secret-echoed", func(c *Ctx) {
@@ -42,4 +41,4 @@ var _ = Checks.Add("secret-echoed", func(c *Ctx) {
 	}, "env", "printenv")
 })
 
-var secretName = regexp.MustCompile(`(?i)(_KEY|_TOKEN|_SECRET|PASSWORD|_PASS|_PAT)$`)
+var secretName = lazyre.New(`(?i)(_KEY|_TOKEN|_SECRET|PASSWORD|_PASS|_PAT)$`)

@@ -2,8 +2,9 @@ package lint
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var _ = Checks.Add("secret-in-script", func(c *Ctx) {
@@ -37,20 +38,20 @@ var _ = Checks.Add("secret-in-script", func(c *Ctx) {
 // secretShapes are the forms of tokens; has is a part of each in small letters.
 var secretShapes = []struct {
 	has string
-	re  *regexp.Regexp
+	re  *lazyre.Regexp
 }{
-	{"wandb_api_key", regexp.MustCompile(`(?i)WANDB_API_KEY["']?\s*[=:]\s*["']?([0-9a-f]{40})\b`)},
-	{"wandb", regexp.MustCompile(`(?i)wandb[^@]{0,60}[ ="'(,]([0-9a-f]{40})\b`)},
-	{"wandb", regexp.MustCompile(`(?i)wandb\s+login\s+(?:--relogin\s+|--\S+\s+)*["']?([0-9a-f]{40})\b`)},
-	{"hf_", regexp.MustCompile(`\b(hf_[A-Za-z0-9]{30,})\b`)},
-	{"akia", regexp.MustCompile(`\b(AKIA[0-9A-Z]{16})\b`)},
-	{"gh", regexp.MustCompile(`\b(gh[pousr]_[A-Za-z0-9]{36,})\b`)},
-	{"github_pat_", regexp.MustCompile(`\b(github_pat_[A-Za-z0-9_]{40,})\b`)},
-	{"sk-", regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{32,})`)},
-	{"xox", regexp.MustCompile(`\b(xox[bpa]-[A-Za-z0-9-]{20,})`)},
-	{"aws_secret", regexp.MustCompile(`(?i)AWS_SECRET_ACCESS_KEY=["']?([A-Za-z0-9/+]{40})\b`)},
-	{"key=", regexp.MustCompile(`(?i)(?:COMET|NEPTUNE|CLEARML|MLFLOW|OPENAI|ANTHROPIC|HF|HUGGING_FACE_HUB|HUGGINGFACE)_?(?:API)?_?KEY=["']?([A-Za-z0-9_\-]{24,})\b`)},
-	{"token=", regexp.MustCompile(`(?i)(?:COMET|NEPTUNE|CLEARML|MLFLOW|OPENAI|ANTHROPIC|HF|HUGGING_FACE_HUB|HUGGINGFACE)_?(?:API)?_?TOKEN=["']?([A-Za-z0-9_\-]{24,})\b`)},
+	{"wandb_api_key", lazyre.New(`(?i)WANDB_API_KEY["']?\s*[=:]\s*["']?([0-9a-f]{40})\b`)},
+	{"wandb", lazyre.New(`(?i)wandb[^@]{0,60}[ ="'(,]([0-9a-f]{40})\b`)},
+	{"wandb", lazyre.New(`(?i)wandb\s+login\s+(?:--relogin\s+|--\S+\s+)*["']?([0-9a-f]{40})\b`)},
+	{"hf_", lazyre.New(`\b(hf_[A-Za-z0-9]{30,})\b`)},
+	{"akia", lazyre.New(`\b(AKIA[0-9A-Z]{16})\b`)},
+	{"gh", lazyre.New(`\b(gh[pousr]_[A-Za-z0-9]{36,})\b`)},
+	{"github_pat_", lazyre.New(`\b(github_pat_[A-Za-z0-9_]{40,})\b`)},
+	{"sk-", lazyre.New(`\b(sk-[A-Za-z0-9_-]{32,})`)},
+	{"xox", lazyre.New(`\b(xox[bpa]-[A-Za-z0-9-]{20,})`)},
+	{"aws_secret", lazyre.New(`(?i)AWS_SECRET_ACCESS_KEY=["']?([A-Za-z0-9/+]{40})\b`)},
+	{"key=", lazyre.New(`(?i)(?:COMET|NEPTUNE|CLEARML|MLFLOW|OPENAI|ANTHROPIC|HF|HUGGING_FACE_HUB|HUGGINGFACE)_?(?:API)?_?KEY=["']?([A-Za-z0-9_\-]{24,})\b`)},
+	{"token=", lazyre.New(`(?i)(?:COMET|NEPTUNE|CLEARML|MLFLOW|OPENAI|ANTHROPIC|HF|HUGGING_FACE_HUB|HUGGINGFACE)_?(?:API)?_?TOKEN=["']?([A-Za-z0-9_\-]{24,})\b`)},
 }
 
 // longToken reports whether a line has a run of 20 characters that tokens are

@@ -1,17 +1,17 @@
 package lint
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // dollar reports whether a value has what only a shell would expand.
 func dollar(v string) bool { return strings.ContainsAny(v, "$`") && shellExpansion.MatchString(v) }
 
-var shellExpansion = regexp.MustCompile("\\$[A-Za-z_{(]|`")
+var shellExpansion = lazyre.New("\\$[A-Za-z_{(]|`")
 
 // patternFor turns variables of an output path into sbatch's own patterns.
 func patternFor(v string) (string, bool) {
@@ -506,7 +506,7 @@ func isFunc(c *Ctx, name string) bool {
 // oldTorch reports signs that a script pins a torch older than the rename.
 func oldTorch(c *Ctx) bool { return oldTorchRe.MatchString(c.lower()) }
 
-var oldTorchRe = regexp.MustCompile(`(?:pytorch|torch)[-_/=]{1,2}(?:gpu[/-])?v?(?:0|1)\.\d+`)
+var oldTorchRe = lazyre.New(`(?:pytorch|torch)[-_/=]{1,2}(?:gpu[/-])?v?(?:0|1)\.\d+`)
 
 // outputDir finds a log folder that may be missing (Slurm before 23.02).
 func outputDir(c *Ctx, mkdir bool) {

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/elfx"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 	"github.com/ncclinic/ncclinic/internal/source"
 )
 
@@ -48,7 +48,7 @@ const pyInit = "_c10d_init\x00"
 
 // archText is what torch.cuda.get_arch_list splits: "sm_80 sm_90 compute_90",
 // for ROCm "gfx90a gfx942", as one string of its own.
-var archText = regexp.MustCompile(`\x00((?:(?:sm|compute)_[0-9]{2,3}[a-z]?|gfx[0-9a-f]{3,4}(?:[:+a-z-]*)?)(?: (?:(?:sm|compute)_[0-9]{2,3}[a-z]?|gfx[0-9a-f]{3,4}(?:[:+a-z-]*)?))*)\x00`)
+var archText = lazyre.New(`\x00((?:(?:sm|compute)_[0-9]{2,3}[a-z]?|gfx[0-9a-f]{3,4}(?:[:+a-z-]*)?)(?: (?:(?:sm|compute)_[0-9]{2,3}[a-z]?|gfx[0-9a-f]{3,4}(?:[:+a-z-]*)?))*)\x00`)
 
 // build is the look at one torch.
 type build struct {

@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/elfx"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 	"github.com/ncclinic/ncclinic/internal/ldso"
 	"github.com/ncclinic/ncclinic/internal/source"
 	"github.com/ncclinic/ncclinic/internal/tables"
@@ -118,8 +118,8 @@ func ours(name string) bool {
 }
 
 var (
-	torchLib = regexp.MustCompile(`^lib(torch|c10|shm|python)`)
-	cudaLibs = regexp.MustCompile(`^lib(nccl|rccl|cuda|cudart|cublas|cublasLt|cudnn(_\w+)?|cufft|cufftw|curand|cusolver|cusolverMg|cusparse|cusparseLt|cupti|cufile|cudss|nvJitLink|nvrtc|nvrtc-builtins|nvToolsExt|nvshmem_host|nvidia-ml)\.so`)
+	torchLib = lazyre.New(`^lib(torch|c10|shm|python)`)
+	cudaLibs = lazyre.New(`^lib(nccl|rccl|cuda|cudart|cublas|cublasLt|cudnn(_\w+)?|cufft|cufftw|curand|cusolver|cusolverMg|cusparse|cusparseLt|cupti|cufile|cudss|nvJitLink|nvrtc|nvrtc-builtins|nvToolsExt|nvshmem_host|nvidia-ml)\.so`)
 )
 
 // importTorch maps what "import torch" maps. With clean, LD_LIBRARY_PATH and
@@ -295,8 +295,8 @@ func (s *loads) load(name string, by, o *ldso.Object) fact.Load {
 }
 
 var (
-	soVersion   = regexp.MustCompile(`\.so\.(\d+\.\d+(?:\.\d+)*)$`)
-	ncclVersion = regexp.MustCompile(`NCCL version (\d+\.\d+\.\d+)(?:\+cuda| compiled with CUDA )(\d+\.\d+)`)
+	soVersion   = lazyre.New(`\.so\.(\d+\.\d+(?:\.\d+)*)$`)
+	ncclVersion = lazyre.New(`NCCL version (\d+\.\d+\.\d+)(?:\+cuda| compiled with CUDA )(\d+\.\d+)`)
 )
 
 // version tells the version of a library by what is in it: NCCL's own text,

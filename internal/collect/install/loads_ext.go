@@ -3,12 +3,12 @@ package install
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/elfx"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 	"github.com/ncclinic/ncclinic/internal/ldso"
 	"github.com/ncclinic/ncclinic/internal/source"
 )
@@ -38,7 +38,7 @@ var knownExtensions = []struct{ name, dir, glob string }{
 }
 
 // ofTorch tells C++ names of torch's namespaces.
-var ofTorch = regexp.MustCompile(`^_Z(?:T[IVS])?NK?(?:3c10|2at|5torch|6caffe2)`)
+var ofTorch = lazyre.New(`^_Z(?:T[IVS])?NK?(?:3c10|2at|5torch|6caffe2)`)
 
 // extensions checks the symbols that known extensions need of torch.
 func (s *loads) extensions(p *ldso.Process) {

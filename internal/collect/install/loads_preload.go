@@ -4,11 +4,11 @@ import (
 	"context"
 	"io/fs"
 	"path"
-	"regexp"
 	"sort"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 	"github.com/ncclinic/ncclinic/internal/source"
 )
 
@@ -40,12 +40,12 @@ type preloadLib struct {
 }
 
 var (
-	preloadPair  = regexp.MustCompile(`["'](\w+)["']\s*[:,]\s*["'](lib[\w.*\[\]-]+)["']`)
-	preloadCall  = regexp.MustCompile(`_preload_cuda_(?:deps|lib)\(\s*["'](\w+)["'],\s*["'](lib[\w.*\[\]-]+)["']([^)]*)\)`)
-	preloadAll   = regexp.MustCompile(`_preload_cuda_deps\(\s*(?:required=\w+)?\s*\)`)
-	preloadGate  = regexp.MustCompile(`["']([\w./-]+)["']\s+not in _maps`)
-	preloadStart = regexp.MustCompile(`(?m)^def (?:_get_cuda_dep_paths|_preload_cuda_deps|_preload_cuda_lib|_load_global_deps)\b`)
-	preloadEnd   = regexp.MustCompile(`(?m)^if \(?USE_RTLD_GLOBAL`)
+	preloadPair  = lazyre.New(`["'](\w+)["']\s*[:,]\s*["'](lib[\w.*\[\]-]+)["']`)
+	preloadCall  = lazyre.New(`_preload_cuda_(?:deps|lib)\(\s*["'](\w+)["'],\s*["'](lib[\w.*\[\]-]+)["']([^)]*)\)`)
+	preloadAll   = lazyre.New(`_preload_cuda_deps\(\s*(?:required=\w+)?\s*\)`)
+	preloadGate  = lazyre.New(`["']([\w./-]+)["']\s+not in _maps`)
+	preloadStart = lazyre.New(`(?m)^def (?:_get_cuda_dep_paths|_preload_cuda_deps|_preload_cuda_lib|_load_global_deps)\b`)
+	preloadEnd   = lazyre.New(`(?m)^if \(?USE_RTLD_GLOBAL`)
 )
 
 // parsePreload reads the text of torch/__init__.py.

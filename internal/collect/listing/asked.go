@@ -1,24 +1,24 @@
 package listing
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // what a session asks of torch, in the order of a print
 var (
-	asks    = regexp.MustCompile(`\b(?:torch|dist|torch\.distributed|td|d)\.(__file__|__version__|version\.cuda|version\.hip|cuda\.is_available\(\)|cuda\.nccl\.version\(\)|cuda\.device_count\(\)|cuda\.get_device_capability\((?:\d|"cuda")?\)|cuda\.get_arch_list\(\)|is_nccl_available\(\)|distributed\.is_nccl_available\(\)|distributed\.is_available\(\)|is_available\(\))`)
-	prints  = regexp.MustCompile(`\bprint\((.*)\)`)
-	replIn  = regexp.MustCompile(`^(?:>>> ?|In \[\d+\]: ?)(.*)$`)
-	replOut = regexp.MustCompile(`^Out\[\d+\]: ?`)
-	tuple3  = regexp.MustCompile(`\((\d+), (\d+), (\d+)\)`)
-	tuple2  = regexp.MustCompile(`\((\d+), (\d+)\)`)
-	verTok  = regexp.MustCompile(`^\d+\.\d+(?:\.\d+)?[a-z0-9.]*(?:\+[\w.]+)?$`)
-	cudaTok = regexp.MustCompile(`^(?:None|\d+\.\d+(?:[\w.-]*)?)$`)
-	numTok  = regexp.MustCompile(`^\d+$`)
-	pathTok = regexp.MustCompile(`^(/\S+)/torch/__init__\.pyc?$`)
+	asks    = lazyre.New(`\b(?:torch|dist|torch\.distributed|td|d)\.(__file__|__version__|version\.cuda|version\.hip|cuda\.is_available\(\)|cuda\.nccl\.version\(\)|cuda\.device_count\(\)|cuda\.get_device_capability\((?:\d|"cuda")?\)|cuda\.get_arch_list\(\)|is_nccl_available\(\)|distributed\.is_nccl_available\(\)|distributed\.is_available\(\)|is_available\(\))`)
+	prints  = lazyre.New(`\bprint\((.*)\)`)
+	replIn  = lazyre.New(`^(?:>>> ?|In \[\d+\]: ?)(.*)$`)
+	replOut = lazyre.New(`^Out\[\d+\]: ?`)
+	tuple3  = lazyre.New(`\((\d+), (\d+), (\d+)\)`)
+	tuple2  = lazyre.New(`\((\d+), (\d+)\)`)
+	verTok  = lazyre.New(`^\d+\.\d+(?:\.\d+)?[a-z0-9.]*(?:\+[\w.]+)?$`)
+	cudaTok = lazyre.New(`^(?:None|\d+\.\d+(?:[\w.-]*)?)$`)
+	numTok  = lazyre.New(`^\d+$`)
+	pathTok = lazyre.New(`^(/\S+)/torch/__init__\.pyc?$`)
 )
 
 // asking notes what the prints of a command will show, one list for each line.

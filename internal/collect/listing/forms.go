@@ -1,39 +1,39 @@
 package listing
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 type adder func(kind, name, v, aux string)
 
 var (
-	showLine  = regexp.MustCompile(`^\s*(?i:(name|version|location|build))\s*: (\S.*?)\s*$`)
-	jsonDist  = regexp.MustCompile(`"dist_name": "([a-z][\w.-]*?)-(\d[\w.!]*)-([\w.]+)"`)
-	jsonPair  = regexp.MustCompile(`"name": "([\w.-]+)", "version": "([^"]+)"`)
-	condaURL  = regexp.MustCompile(`/(?:linux-64|linux-aarch64|linux-ppc64le|noarch)/([a-z][\w.-]*?)-(\d[\w.!]*)-([\w.]+?)\.(?:conda|tar\.bz2)\b`)
-	envPlain  = regexp.MustCompile(`^\s*-\s+(?:[\w-]+::)?(cpuonly|pytorch-cpu)\b`)
-	lockIndex = regexp.MustCompile(`^source = \{ registry = "https?://\S*/whl/(cpu|cu\d+|rocm[\d.]+|xpu)/?" \}`)
-	lockWheel = regexp.MustCompile(`/torch-(\d[\w.]*)(?:%2B|\+)(cpu|cu\d+|rocm[\d.]+)-`)
-	dpkgRow   = regexp.MustCompile(`^(?:ii|hi)\s+(?:python3-|lib)?torch\S*?(?::amd64|:arm64)?\s+(\d\S*)`)
-	aptRow    = regexp.MustCompile(`^(?:python3-torch(?:-\w+)?|libtorch[\d.]*)/\S+ (\d\S*) `)
-	imageCPU  = regexp.MustCompile(`^(?:RUN\b.*|\s+\S.*|.*&& )?\b(?:pip3?|pip3?\.\d+|uv pip|python3? -m pip)\b.* install\b.*\btorch\b.*https?://\S*/whl/(cpu)\b`)
-	imagePin  = regexp.MustCompile(`\binstall\b.*[\s"']torch==(\d[\w.]*\+cpu)\b`)
-	built     = regexp.MustCompile(`\bUSE_(CUDA|NCCL|ROCM)=(\w+)`)
-	builtCUDA = regexp.MustCompile(`\bCUDA_VERSION=(\d+\.\d+)`)
-	jobState  = regexp.MustCompile(`^\s*(?:JobState=|State: )(COMPLETED|FAILED|TIMEOUT|OUT_OF_MEMORY|CANCELLED|NODE_FAIL|PREEMPTED|BOOT_FAIL|DEADLINE)\b(.*)`)
-	sacctPipe = regexp.MustCompile(`^\d+(?:_\d+)?(?:\.\S+)?\|`)
-	procLimit = regexp.MustCompile(`^Max locked memory\s+(\d+|unlimited)\s+(?:\d+|unlimited)\s+bytes`)
-	amdPCI    = regexp.MustCompile(`(?:controller|accelerators)(?: \[\d+\])?: Advanced Micro Devices, Inc\. \[AMD/ATI\] .*(?:Instinct|MI\d{2,3})`)
-	intelPCI  = regexp.MustCompile(`(?:controller|accelerators)(?: \[\d+\])?: Intel Corporation .*(?:Ponte Vecchio|Data Center GPU Max)`)
-	nvPCI     = regexp.MustCompile(`(?:3D controller|VGA compatible controller)(?: \[\d+\])?: NVIDIA Corporation (.+?)(?: \(rev \w+\))?$`)
-	uvPlan    = regexp.MustCompile(`^ ([-+]) torch==(\d\S*)$`)
-	uvMarks   = regexp.MustCompile(`^(?:Unin|In)stalled \d+ packages? in `)
-	condaMove = regexp.MustCompile(`^\s+pytorch\s+(?:\S+::)?(?:pytorch-)?(\d[\w.]*)-(\S+)(?: \S+)? --> (?:\S+::)?(?:pytorch-)?(\d[\w.]*)-(\S+)`)
-	cmakeUse  = regexp.MustCompile(`^--\s+(USE_CUDA|USE_NCCL|CUDA version)\s*: (ON|OFF|\d+\.\d+)\b`)
-	listHead  = regexp.MustCompile(`List of packages in environment: "?([^"]+)"?`)
+	showLine  = lazyre.New(`^\s*(?i:(name|version|location|build))\s*: (\S.*?)\s*$`)
+	jsonDist  = lazyre.New(`"dist_name": "([a-z][\w.-]*?)-(\d[\w.!]*)-([\w.]+)"`)
+	jsonPair  = lazyre.New(`"name": "([\w.-]+)", "version": "([^"]+)"`)
+	condaURL  = lazyre.New(`/(?:linux-64|linux-aarch64|linux-ppc64le|noarch)/([a-z][\w.-]*?)-(\d[\w.!]*)-([\w.]+?)\.(?:conda|tar\.bz2)\b`)
+	envPlain  = lazyre.New(`^\s*-\s+(?:[\w-]+::)?(cpuonly|pytorch-cpu)\b`)
+	lockIndex = lazyre.New(`^source = \{ registry = "https?://\S*/whl/(cpu|cu\d+|rocm[\d.]+|xpu)/?" \}`)
+	lockWheel = lazyre.New(`/torch-(\d[\w.]*)(?:%2B|\+)(cpu|cu\d+|rocm[\d.]+)-`)
+	dpkgRow   = lazyre.New(`^(?:ii|hi)\s+(?:python3-|lib)?torch\S*?(?::amd64|:arm64)?\s+(\d\S*)`)
+	aptRow    = lazyre.New(`^(?:python3-torch(?:-\w+)?|libtorch[\d.]*)/\S+ (\d\S*) `)
+	imageCPU  = lazyre.New(`^(?:RUN\b.*|\s+\S.*|.*&& )?\b(?:pip3?|pip3?\.\d+|uv pip|python3? -m pip)\b.* install\b.*\btorch\b.*https?://\S*/whl/(cpu)\b`)
+	imagePin  = lazyre.New(`\binstall\b.*[\s"']torch==(\d[\w.]*\+cpu)\b`)
+	built     = lazyre.New(`\bUSE_(CUDA|NCCL|ROCM)=(\w+)`)
+	builtCUDA = lazyre.New(`\bCUDA_VERSION=(\d+\.\d+)`)
+	jobState  = lazyre.New(`^\s*(?:JobState=|State: )(COMPLETED|FAILED|TIMEOUT|OUT_OF_MEMORY|CANCELLED|NODE_FAIL|PREEMPTED|BOOT_FAIL|DEADLINE)\b(.*)`)
+	sacctPipe = lazyre.New(`^\d+(?:_\d+)?(?:\.\S+)?\|`)
+	procLimit = lazyre.New(`^Max locked memory\s+(\d+|unlimited)\s+(?:\d+|unlimited)\s+bytes`)
+	amdPCI    = lazyre.New(`(?:controller|accelerators)(?: \[\d+\])?: Advanced Micro Devices, Inc\. \[AMD/ATI\] .*(?:Instinct|MI\d{2,3})`)
+	intelPCI  = lazyre.New(`(?:controller|accelerators)(?: \[\d+\])?: Intel Corporation .*(?:Ponte Vecchio|Data Center GPU Max)`)
+	nvPCI     = lazyre.New(`(?:3D controller|VGA compatible controller)(?: \[\d+\])?: NVIDIA Corporation (.+?)(?: \(rev \w+\))?$`)
+	uvPlan    = lazyre.New(`^ ([-+]) torch==(\d\S*)$`)
+	uvMarks   = lazyre.New(`^(?:Unin|In)stalled \d+ packages? in `)
+	condaMove = lazyre.New(`^\s+pytorch\s+(?:\S+::)?(?:pytorch-)?(\d[\w.]*)-(\S+)(?: \S+)? --> (?:\S+::)?(?:pytorch-)?(\d[\w.]*)-(\S+)`)
+	cmakeUse  = lazyre.New(`^--\s+(USE_CUDA|USE_NCCL|CUDA version)\s*: (ON|OFF|\d+\.\d+)\b`)
+	listHead  = lazyre.New(`List of packages in environment: "?([^"]+)"?`)
 )
 
 // forms reads package listings other than those of pip list and conda list:

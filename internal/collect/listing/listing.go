@@ -6,11 +6,11 @@
 package listing
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // MaxFacts bounds what is kept of all inputs together.
@@ -53,78 +53,76 @@ func (p *Parser) Command(c fact.ShellCmd) {
 	p.asking(c.Text)
 }
 
-// End closes a file.
-func (p *Parser) End(*fact.Listing) {}
-
-var interesting = regexp.MustCompile(`^(?:torch|pytorch|libtorch|torchvision|torchaudio|torch-?geometric|pytorch-mutex|pytorch-cuda|pytorch-gpu|pytorch-cpu|cpuonly|nccl|nvidia-[a-z0-9-]+|cuda-version|cudatoolkit|cudnn|cupy[a-z0-9-]*|triton|pytorch-triton[a-z-]*|flash[-_]attn|apex|xformers|mamba[-_]ssm|causal[-_]conv1d|transformer[-_]engine[a-z0-9_-]*|deepspeed|vllm|intel-extension-for-pytorch|oneccl[a-z0-9_-]*|tensorflow|jax)$`)
+var interesting = lazyre.New(`^(?:torch|pytorch|libtorch|torchvision|torchaudio|torch-?geometric|pytorch-mutex|pytorch-cuda|pytorch-gpu|pytorch-cpu|cpuonly|nccl|nvidia-[a-z0-9-]+|cuda-version|cudatoolkit|cudnn|cupy[a-z0-9-]*|triton|pytorch-triton[a-z-]*|flash[-_]attn|apex|xformers|mamba[-_]ssm|causal[-_]conv1d|transformer[-_]engine[a-z0-9_-]*|deepspeed|vllm|intel-extension-for-pytorch|oneccl[a-z0-9_-]*|tensorflow|jax)$`)
 
 var (
-	freeze   = regexp.MustCompile(`^(?:\[pip3?\] )?([A-Za-z][\w.-]*)==(\d[^\s;]*)\s*$`)
-	freezeAt = regexp.MustCompile(`^([A-Za-z][\w.-]*) @ (\S+)`)
-	column   = regexp.MustCompile(`^(?:\[conda\] )?([A-Za-z][\w.-]*)\s{1,}(v?\d[\w.+!-]*)(?:\s+(\S+))?(?:\s+(\S+))?\s*$`)
-	planRow  = regexp.MustCompile(`^\s*[+-]?\s*([a-z][\w.-]*)\s+(\S+/\S+?)::([a-z][\w.-]*?)-(\d[\w.!]*)-(\S+)`)
-	linking  = regexp.MustCompile(`(?:Linking|Extracting|Downloading|Installing|Installed|extracting|linking)\s*:?\s+((?:py|lib)?torch)-(\d[\w.]*)-(\S+)`)
-	mambaRow = regexp.MustCompile(`^\s*[+-]\s+((?:py|lib)?torch|pytorch-mutex|nccl)\s+(\d[\w.]*)\s+(\S+)\s+(\S+)`)
-	torchSay = regexp.MustCompile(`(?i)\b(?:py)?torch(?:\.__version__)?(?:[ _]version)?\s*(?:is|[:=,.]+)?\s*['"]?v?(\d+\.\d+(?:\.\d+)?[a-z0-9]*(?:\+[\w.]+)?)['"]?`)
-	cudaSay  = regexp.MustCompile(`(?i)\b(?:torch\.version\.)?cuda(?:[ _]version)?\s*(?:is|[:=,])?\s*['"]?(None|\d+\.\d+)\b`)
-	replVer  = regexp.MustCompile(`^\(?['"]?(\d+\.\d+(?:\.\d+)?[a-z0-9]*(?:\+[\w.]+)?)['"]?(?:,? +['"]?(None|\d+\.\d+)['"]?)?(?:,? +(?:['"]?None['"]?,? +)?(True|False))?(?:,? +(True|False))?\)?$`)
+	freeze   = lazyre.New(`^(?:\[pip3?\] )?([A-Za-z][\w.-]*)==(\d[^\s;]*)\s*$`)
+	freezeAt = lazyre.New(`^([A-Za-z][\w.-]*) @ (\S+)`)
+	column   = lazyre.New(`^(?:\[conda\] )?([A-Za-z][\w.-]*)\s{1,}(v?\d[\w.+!-]*)(?:\s+(\S+))?(?:\s+(\S+))?\s*$`)
+	planRow  = lazyre.New(`^\s*[+-]?\s*([a-z][\w.-]*)\s+(\S+/\S+?)::([a-z][\w.-]*?)-(\d[\w.!]*)-(\S+)`)
+	linking  = lazyre.New(`(?:Linking|Extracting|Downloading|Installing|Installed|extracting|linking)\s*:?\s+((?:py|lib)?torch)-(\d[\w.]*)-(\S+)`)
+	mambaRow = lazyre.New(`^\s*[+-]\s+((?:py|lib)?torch|pytorch-mutex|nccl)\s+(\d[\w.]*)\s+(\S+)\s+(\S+)`)
+	torchSay = lazyre.New(`(?i)\b(?:py)?torch(?:\.__version__)?(?:[ _]version)?\s*(?:is|[:=,.]+)?\s*['"]?v?(\d+\.\d+(?:\.\d+)?[a-z0-9]*(?:\+[\w.]+)?)['"]?`)
+	cudaSay  = lazyre.New(`(?i)\b(?:torch\.version\.)?cuda(?:[ _]version)?\s*(?:is|[:=,])?\s*['"]?(None|\d+\.\d+)\b`)
+	replVer  = lazyre.New(`^\(?['"]?(\d+\.\d+(?:\.\d+)?[a-z0-9]*(?:\+[\w.]+)?)['"]?(?:,? +['"]?(None|\d+\.\d+)['"]?)?(?:,? +(?:['"]?None['"]?,? +)?(True|False))?(?:,? +(True|False))?\)?$`)
 	// what print(torch.__file__, torch.__version__, torch.version.cuda) gives, bare or as a tuple
-	torchFile = regexp.MustCompile(`(?:^|[\s('"=:])(/[^\s'",()]*/(?:site|dist)-packages/torch)/__init__\.pyc?(?:['"]?[\s,)]|['"]?$)`)
-	emptyLib  = regexp.MustCompile(`^-[rwx-]{9}\S*\s+\d+\s+\S+\s+\S+\s+0\s.*?((?:lib(?:torch|c10|caffe2|nccl|cud|cu)\w*)\.so[\d.]*)$`)
-	envExport = regexp.MustCompile(`^\s*-\s+([a-z][\w.-]*)=(\d[\w.!]*)=([\w.]+)$`)
-	lockLine  = regexp.MustCompile(`^(name|version) = "([^"]+)"$`)
-	bareVer   = regexp.MustCompile(`^['"(]*([12]\.\d+\.\d+(?:a0|rc\d|\.dev\d+)?\+(?:cpu|cu\d{2,3}|rocm[\d.]+|xpu|git[0-9a-f]{4,}|[0-9a-f]{7,}(?:\.nv[\d.]+)?))(?:['"]?[, ]+['"]?(None|\d+\.\d+))?\b['")]*(?:[, ]+(?:True|False))?$`)
-	torchVers = regexp.MustCompile(`^[\s,'"]*(\d+\.\d+\.\d+[a-z0-9]*(?:\+[\w.]+)?)\b`)
-	torchCUDA = regexp.MustCompile(`[\s,'"](None|\d+\.\d)(?:['"]?[\s,)]|['"]?$)`)
-	smiHead   = regexp.MustCompile(`Driver Version: ([\d.]+)\s+CUDA Version: ([\d.]+|N/A|ERR!)`)
-	smiRow    = regexp.MustCompile(`^\|\s+(\d+)\s+(\S.*?)\s+(?:On|Off|N/A)\s*\|\s*([0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+)`)
-	smiUse    = regexp.MustCompile(`(\d+)MiB /\s*(\d+)MiB \|\s+\d+%\s+(\S.*?)\s*\|`)
-	smiProc   = regexp.MustCompile(`^\|\s+(\d+)\s+(?:N/A|\d+)\s+(?:N/A|\d+)\s+(\d+)\s+\S+\s+(\S.*?)\s+(\d+)MiB \|`)
-	gpuL      = regexp.MustCompile(`^GPU (\d+): ([A-Z][\w ./-]+?)(?: \(UUID: .*\))?$`)
-	gpuCSV    = regexp.MustCompile(`^((?:NVIDIA|Tesla|Quadro|GeForce|AMD)\b[^,]*), ?(\d{3}\.[\d.]+)$`)
-	driverIn  = regexp.MustCompile(`(?i)\b(?:nvidia )?driver(?: version)?[:= ]+(\d{3}\.\d+(?:\.\d+)?)\b`)
-	envRow    = regexp.MustCompile(`^(?:export |declare -x |set(?:env)? )?([A-Za-z_][A-Za-z0-9_%]*)=(.*)$`)
-	envEcho   = regexp.MustCompile(`\b(CUDA_VISIBLE_DEVICES|SLURM_JOB_GPUS|NCCL_SOCKET_IFNAME|LD_LIBRARY_PATH|LD_PRELOAD|SLURM_EXPORT_ENV|MASTER_ADDR|MASTER_PORT|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL|PYTHONPATH)=(\S*)`)
-	lddRow    = regexp.MustCompile(`^\s*(lib[\w.+-]+\.so[\w.]*) => (\S+|not found)`)
-	ncclVer   = regexp.MustCompile(`NCCL version (\d+\.\d+\.\d+)(?:\+cuda([\d.]+))?`)
-	setEnv    = regexp.MustCompile(`\b(NCCL_\w+|FI_\w+) set by environment to ([^\s]+?)\.?$`)
-	bootRe    = regexp.MustCompile(`Bootstrap ?: Using (?:\[\d+\])?([\w.-]+):([0-9a-fA-F.:%]+)<`)
-	netRe     = regexp.MustCompile(`Using network (.+)$`)
-	hcaRe     = regexp.MustCompile(`NET/IB : Using (.+?); OOB`)
-	viaRe     = regexp.MustCompile(`(\d+)\[\w+\] -> (\d+)\[\w+\].* via (\S+(?: pointer)?)`)
-	initRe    = regexp.MustCompile(`\brank (\d+) n[rR]anks (\d+).*?(?:- )?Init (START|COMPLETE)`)
-	ipBr      = regexp.MustCompile(`^([a-z][\w.@-]*)\s+(UP|DOWN|UNKNOWN)\s*(.*)$`)
-	ipO       = regexp.MustCompile(`^(\d+): ([a-z][\w.@-]*)\s+inet6? (\S+)`)
-	memlock   = regexp.MustCompile(`(?i)max locked memory\s+\(k?bytes, -l\)\s+(\d+|unlimited)`)
-	dfShm     = regexp.MustCompile(`^\S+\s+(\S+)\s+\S+\s+\S+\s+\d+% /dev/shm$`)
-	tresRe    = regexp.MustCompile(`AllocTRES=(\S*)`)
-	archRe    = regexp.MustCompile(`(?:sm|compute)_\d+[a-z]?`)
-	capRe     = regexp.MustCompile(`(?i)(?:cuda )?capabilit(?:y|ies)\s*[:= ]*(?:sm_)?\(?(\d+)(?:[., ]+(\d+))?\)?`)
-	whichRe   = regexp.MustCompile(`^(/\S*/bin)/(python[\d.]*|torchrun|accelerate|deepspeed)$`)
-	pipOut    = regexp.MustCompile(`Found existing installation: (torch|nvidia-nccl-cu\d+) (\S+)`)
-	pipIn     = regexp.MustCompile(`\b(torch|nvidia-nccl-cu\d+|triton)-(\d[\w.+]*)`)
-	pipSat    = regexp.MustCompile(`Requirement already satisfied: torch(?:==\S+)? in (\S+) \(([\w.+]+)\)`)
-	xidRe     = regexp.MustCompile(`NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+)`)
-	dshbak    = regexp.MustCompile(`^(?:={2,}|-{2,}|#{2,}|\*{2,}|>{2,}) ?(?:(?i:host|node|hostname)[:= ]+)?([A-Za-z][\w.-]*\d[\w.-]*|[a-z]+-[\w.-]+):? ?(?:={2,}|-{2,}|#{2,}|\*{2,}|<{2,})?$`)
-	ansible   = regexp.MustCompile(`^([A-Za-z][\w.-]*) \| (?:SUCCESS|CHANGED|FAILED)\b.*(?:rc=\d+ >>|=> \{)$`)
-	notHost   = regexp.MustCompile(`(?i)^(?:rank|step|epoch|gpu|attempt|run|test|stage|phase|iter|iteration|task|fold|round|part|exp|trial|layer|local|global|node_rank|stack|job)[-_.]?\d*$|^(?:end|begin|start)-`)
-	hostSet   = regexp.MustCompile(`^[A-Za-z][\w.-]*(?:\[[\d,-]+\])?[\w.-]*$`)
-	nccl3     = regexp.MustCompile(`\((\d+), (\d+), (\d+)\)`)
-	pidAff    = regexp.MustCompile(`(?:cpus|affinity(?: list)?|cpu list):\s*([\d,-]+)\s*$`)
-	slurmV    = regexp.MustCompile(`^(?:\d+: )?slurm(?:-wlm)? (\d+\.\d+\.\d+)`)
-	condaEnv  = regexp.MustCompile(`packages in environment at ([^:\s]+)`)
-	noProg    = regexp.MustCompile(`(?:^|: )([\w.+-]+): (?:command )?not found`)
-	procIndex = regexp.MustCompile(`^(?:Process index|[Gg]lobal[ _]rank|RANK): (\d+)$`)
-	lightRank = regexp.MustCompile(`(?i)GLOBAL_RANK: (\d+), MEMBER: \d+/(\d+)`)
-	nnodesRe  = regexp.MustCompile(`(?:--nnodes[ =]|min_nodes\s*: |num_nodes[ =:]+|nnodes[ =]+)(\d+)`)
-	endpoint  = regexp.MustCompile(`rdzv[_-]endpoint\s*[:= ]\s*([\w.\-:\[\]]+)`)
-	silentRe  = regexp.MustCompile(`(?i)no output for \d+|(?:sending|send) SIG(?:TERM|KILL)|watchdog: no progress`)
-	rankHost  = regexp.MustCompile(`(?i)\bhost(?:name)?[ =:]+(\S+) (?:global_)?rank[ =:]+(\d+)\b`)
-	sacctRow  = regexp.MustCompile(`^(\d+(?:_\d+)?(?:\.\S+)?)\s+.*?\b(COMPLETED|FAILED|TIMEOUT|OUT_OF_ME\S*|CANCELLED(?: by \d+)?\+?|NODE_FAIL|PREEMPTED|REQUEUED|BOOT_FAIL|DEADLINE|RUNNING|PENDING)`)
-	sacctEC   = regexp.MustCompile(`\b(\d+:\d+)\b`)
-	devNode   = regexp.MustCompile(`^[cb][rwx-]{9}\S* .* (/dev/\S+)$`)
-	fmRe      = regexp.MustCompile(`Active: (\S+)`)
-	lsn       = regexp.MustCompile(`^LISTEN\s+\d+\s+\d+\s+\S*:(\d+)\s`)
+	torchFile = lazyre.New(`(?:^|[\s('"=:])(/[^\s'",()]*/(?:site|dist)-packages/torch)/__init__\.pyc?(?:['"]?[\s,)]|['"]?$)`)
+	emptyLib  = lazyre.New(`^-[rwx-]{9}\S*\s+\d+\s+\S+\s+\S+\s+0\s.*?((?:lib(?:torch|c10|caffe2|nccl|cud|cu)\w*)\.so[\d.]*)$`)
+	envExport = lazyre.New(`^\s*-\s+([a-z][\w.-]*)=(\d[\w.!]*)=([\w.]+)$`)
+	lockLine  = lazyre.New(`^(name|version) = "([^"]+)"$`)
+	bareVer   = lazyre.New(`^['"(]*([12]\.\d+\.\d+(?:a0|rc\d|\.dev\d+)?\+(?:cpu|cu\d{2,3}|rocm[\d.]+|xpu|git[0-9a-f]{4,}|[0-9a-f]{7,}(?:\.nv[\d.]+)?))(?:['"]?[, ]+['"]?(None|\d+\.\d+))?\b['")]*(?:[, ]+(?:True|False))?$`)
+	torchVers = lazyre.New(`^[\s,'"]*(\d+\.\d+\.\d+[a-z0-9]*(?:\+[\w.]+)?)\b`)
+	torchCUDA = lazyre.New(`[\s,'"](None|\d+\.\d)(?:['"]?[\s,)]|['"]?$)`)
+	smiHead   = lazyre.New(`Driver Version: ([\d.]+)\s+CUDA Version: ([\d.]+|N/A|ERR!)`)
+	smiRow    = lazyre.New(`^\|\s+(\d+)\s+(\S.*?)\s+(?:On|Off|N/A)\s*\|\s*([0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+)`)
+	smiUse    = lazyre.New(`(\d+)MiB /\s*(\d+)MiB \|\s+\d+%\s+(\S.*?)\s*\|`)
+	smiProc   = lazyre.New(`^\|\s+(\d+)\s+(?:N/A|\d+)\s+(?:N/A|\d+)\s+(\d+)\s+\S+\s+(\S.*?)\s+(\d+)MiB \|`)
+	gpuL      = lazyre.New(`^GPU (\d+): ([A-Z][\w ./-]+?)(?: \(UUID: .*\))?$`)
+	gpuCSV    = lazyre.New(`^((?:NVIDIA|Tesla|Quadro|GeForce|AMD)\b[^,]*), ?(\d{3}\.[\d.]+)$`)
+	fileVer   = lazyre.New(`[-_/](\d+\.\d+\.\d+[\w.+%-]*?)(?:-cp|-py|\.tar|/|$)`)
+	bareDrv   = lazyre.New(`^\d{3}\.\d+(\.\d+)?$`)
+	driverIn  = lazyre.New(`(?i)\b(?:nvidia )?driver(?: version)?[:= ]+(\d{3}\.\d+(?:\.\d+)?)\b`)
+	envRow    = lazyre.New(`^(?:export |declare -x |set(?:env)? )?([A-Za-z_][A-Za-z0-9_%]*)=(.*)$`)
+	envEcho   = lazyre.New(`\b(CUDA_VISIBLE_DEVICES|SLURM_JOB_GPUS|NCCL_SOCKET_IFNAME|LD_LIBRARY_PATH|LD_PRELOAD|SLURM_EXPORT_ENV|MASTER_ADDR|MASTER_PORT|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL|PYTHONPATH)=(\S*)`)
+	lddRow    = lazyre.New(`^\s*(lib[\w.+-]+\.so[\w.]*) => (\S+|not found)`)
+	ncclVer   = lazyre.New(`NCCL version (\d+\.\d+\.\d+)(?:\+cuda([\d.]+))?`)
+	setEnv    = lazyre.New(`\b(NCCL_\w+|FI_\w+) set by environment to ([^\s]+?)\.?$`)
+	bootRe    = lazyre.New(`Bootstrap ?: Using (?:\[\d+\])?([\w.-]+):([0-9a-fA-F.:%]+)<`)
+	netRe     = lazyre.New(`Using network (.+)$`)
+	hcaRe     = lazyre.New(`NET/IB : Using (.+?); OOB`)
+	viaRe     = lazyre.New(`(\d+)\[\w+\] -> (\d+)\[\w+\].* via (\S+(?: pointer)?)`)
+	initRe    = lazyre.New(`\brank (\d+) n[rR]anks (\d+).*?(?:- )?Init (START|COMPLETE)`)
+	ipBr      = lazyre.New(`^([a-z][\w.@-]*)\s+(UP|DOWN|UNKNOWN)\s*(.*)$`)
+	ipO       = lazyre.New(`^(\d+): ([a-z][\w.@-]*)\s+inet6? (\S+)`)
+	memlock   = lazyre.New(`(?i)max locked memory\s+\(k?bytes, -l\)\s+(\d+|unlimited)`)
+	dfShm     = lazyre.New(`^\S+\s+(\S+)\s+\S+\s+\S+\s+\d+% /dev/shm$`)
+	tresRe    = lazyre.New(`AllocTRES=(\S*)`)
+	archRe    = lazyre.New(`(?:sm|compute)_\d+[a-z]?`)
+	capRe     = lazyre.New(`(?i)(?:cuda )?capabilit(?:y|ies)\s*[:= ]*(?:sm_)?\(?(\d+)(?:[., ]+(\d+))?\)?`)
+	whichRe   = lazyre.New(`^(/\S*/bin)/(python[\d.]*|torchrun|accelerate|deepspeed)$`)
+	pipOut    = lazyre.New(`Found existing installation: (torch|nvidia-nccl-cu\d+) (\S+)`)
+	pipIn     = lazyre.New(`\b(torch|nvidia-nccl-cu\d+|triton)-(\d[\w.+]*)`)
+	pipSat    = lazyre.New(`Requirement already satisfied: torch(?:==\S+)? in (\S+) \(([\w.+]+)\)`)
+	xidRe     = lazyre.New(`NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+)`)
+	dshbak    = lazyre.New(`^(?:={2,}|-{2,}|#{2,}|\*{2,}|>{2,}) ?(?:(?i:host|node|hostname)[:= ]+)?([A-Za-z][\w.-]*\d[\w.-]*|[a-z]+-[\w.-]+):? ?(?:={2,}|-{2,}|#{2,}|\*{2,}|<{2,})?$`)
+	ansible   = lazyre.New(`^([A-Za-z][\w.-]*) \| (?:SUCCESS|CHANGED|FAILED)\b.*(?:rc=\d+ >>|=> \{)$`)
+	notHost   = lazyre.New(`(?i)^(?:rank|step|epoch|gpu|attempt|run|test|stage|phase|iter|iteration|task|fold|round|part|exp|trial|layer|local|global|node_rank|stack|job)[-_.]?\d*$|^(?:end|begin|start)-`)
+	hostSet   = lazyre.New(`^[A-Za-z][\w.-]*(?:\[[\d,-]+\])?[\w.-]*$`)
+	pidAff    = lazyre.New(`(?:cpus|affinity(?: list)?|cpu list):\s*([\d,-]+)\s*$`)
+	slurmV    = lazyre.New(`^(?:\d+: )?slurm(?:-wlm)? (\d+\.\d+\.\d+)`)
+	condaEnv  = lazyre.New(`packages in environment at ([^:\s]+)`)
+	noProg    = lazyre.New(`(?:^|: )([\w.+-]+): (?:command )?not found`)
+	procIndex = lazyre.New(`^(?:Process index|[Gg]lobal[ _]rank|RANK): (\d+)$`)
+	lightRank = lazyre.New(`(?i)GLOBAL_RANK: (\d+), MEMBER: \d+/(\d+)`)
+	nnodesRe  = lazyre.New(`(?:--nnodes[ =]|min_nodes\s*: |num_nodes[ =:]+|nnodes[ =]+)(\d+)`)
+	endpoint  = lazyre.New(`rdzv[_-]endpoint\s*[:= ]\s*([\w.\-:\[\]]+)`)
+	silentRe  = lazyre.New(`(?i)no output for \d+|(?:sending|send) SIG(?:TERM|KILL)|watchdog: no progress`)
+	rankHost  = lazyre.New(`(?i)\bhost(?:name)?[ =:]+(\S+) (?:global_)?rank[ =:]+(\d+)\b`)
+	sacctRow  = lazyre.New(`^(\d+(?:_\d+)?(?:\.\S+)?)\s+.*?\b(COMPLETED|FAILED|TIMEOUT|OUT_OF_ME\S*|CANCELLED(?: by \d+)?\+?|NODE_FAIL|PREEMPTED|REQUEUED|BOOT_FAIL|DEADLINE|RUNNING|PENDING)`)
+	sacctEC   = lazyre.New(`\b(\d+:\d+)\b`)
+	devNode   = lazyre.New(`^[cb][rwx-]{9}\S* .* (/dev/\S+)$`)
+	fmRe      = lazyre.New(`Active: (\S+)`)
+	lsn       = lazyre.New(`^LISTEN\s+\d+\s+\d+\s+\S*:(\d+)\s`)
 )
 
 // Feed reads one line: text is cleaned, msg is without prefixes.
@@ -248,7 +246,7 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 	case strings.Contains(msg, " @ "):
 		if m := freezeAt.FindStringSubmatch(msg); m != nil {
 			v := ""
-			if k := regexp.MustCompile(`[-_/](\d+\.\d+\.\d+[\w.+%-]*?)(?:-cp|-py|\.tar|/|$)`).FindStringSubmatch(m[2]); k != nil && !strings.Contains(m[2], "/croot/") {
+			if k := fileVer.FindStringSubmatch(m[2]); k != nil && !strings.Contains(m[2], "/croot/") {
 				v = strings.ReplaceAll(k[1], "%2B", "+")
 			}
 			pkg(m[1], v, m[2])
@@ -585,7 +583,7 @@ func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string))
 	}
 	if p.cmdAge <= 3 && strings.Contains(p.lastCmd, "torch") || p.cmdAge <= 30 && strings.Contains(p.lastCmd, "torch.__version__") || strings.HasPrefix(msg, "('") {
 		say := msg
-		if m := nccl3.FindStringSubmatch(msg); m != nil && strings.Contains(p.lastCmd, "nccl") { // torch.cuda.nccl.version()
+		if m := tuple3.FindStringSubmatch(msg); m != nil && strings.Contains(p.lastCmd, "nccl") { // torch.cuda.nccl.version()
 			add(kind.NCCLVer, "", m[1]+"."+m[2]+"."+m[3], "")
 			say = strings.TrimRight(strings.Replace(msg, m[0], "", 1), " ,")
 		}
@@ -616,7 +614,7 @@ func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string))
 		if m := driverIn.FindStringSubmatch(msg); m != nil {
 			add(kind.Driver, "", m[1], "")
 		}
-	} else if strings.Contains(p.lastCmd, "driver_version") && p.cmdAge <= 4 && regexp.MustCompile(`^\d{3}\.\d+(\.\d+)?$`).MatchString(msg) {
+	} else if strings.Contains(p.lastCmd, "driver_version") && p.cmdAge <= 4 && bareDrv.MatchString(msg) {
 		add(kind.Driver, "", msg, "")
 	}
 }

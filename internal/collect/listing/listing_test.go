@@ -22,7 +22,6 @@ func feed(path, text string) *fact.Listing {
 		}
 		p.Feed(l, l, pl, false, out, func(s string) string { return s })
 	}
-	p.End(out)
 	return out
 }
 

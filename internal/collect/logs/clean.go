@@ -114,14 +114,3 @@ func unbox(s string) string {
 	}
 	return strings.TrimRight(t, " ")
 }
-
-// clip cuts s for an excerpt.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}

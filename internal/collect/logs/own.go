@@ -69,7 +69,7 @@ func (r *reader) ownWork(msg string, pl fact.Place) {
 		rank = pl.Task
 	}
 	at := r.own[rank]
-	text := r.mask(clip(msg, 160))
+	text := r.mask(fact.Clip(msg, 160))
 	if len(at) == maxOwn {
 		s := &r.out.Listing.Facts[at[maxOwn-1]]
 		s.Place, s.V, s.Text = pl, text, text

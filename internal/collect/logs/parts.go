@@ -1,27 +1,27 @@
 package logs
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var (
-	workRe    = regexp.MustCompile(`WorkNCCL\((?:SeqNum=(\d+), )?OpType=(\w+)(?:, NumelIn=(\d+), NumelOut=(\d+))?[^)]*?Timeout\(ms\)=(\d+)\) ran for (\d+)`)
-	queueRe   = regexp.MustCompile(`last enqueued(?: NCCL)? work: (-?\d+), last completed(?: NCCL)? work: (-?\d+)`)
-	pgRe      = regexp.MustCompile(`\[PG (?:ID )?(\S+)(?: PG GUID (\S+))?(?: \(?(\w+)\)?)? ?Rank (\d+)\]`)
-	torchFail = regexp.MustCompile(`failed \(exitcode: (-?\d+)\) local_rank: (\d+) \(pid: (\d+)\) of binary: (.+)`)
-	tableRow  = regexp.MustCompile(`^\s+(time|host|rank|exitcode|error_file|traceback)\s*: (.*)$`)
-	tableRank = regexp.MustCompile(`^(\d+) \(local_rank: (\d+)\)`)
-	tableCode = regexp.MustCompile(`^(-?\d+) \(pid: (\d+)\)`)
-	srunTask  = regexp.MustCompile(`^srun: error: (\S+): tasks? ([\d,\-]+): (.*)$`)
-	shellKill = regexp.MustCompile(`line \d+:\s+(\d+) (Killed|Segmentation fault|Aborted|Bus error|Terminated)`)
-	zshCrash  = regexp.MustCompile(`^(?:zsh: |\[\d+\] +(?:[+-] +)?)(\d*) ?segmentation fault`)
-	mpiExit   = regexp.MustCompile(`noticed that process rank (\d+) with PID (\d+) on node (\S+) exited on signal (\d+)`)
-	hydraExit = regexp.MustCompile(`KILLED BY SIGNAL: (\d+)`)
-	dsExit    = regexp.MustCompile(`exits with return code = (-?\d+)`)
-	exitCode  = regexp.MustCompile(`(?i)\b(?:exit(?:ed)?(?: with)?(?: code| status)?|rc|returned(?: non-zero exit status)?)[ =:]+(-?\d+)\b`)
+	workRe    = lazyre.New(`WorkNCCL\((?:SeqNum=(\d+), )?OpType=(\w+)(?:, NumelIn=(\d+), NumelOut=(\d+))?[^)]*?Timeout\(ms\)=(\d+)\) ran for (\d+)`)
+	queueRe   = lazyre.New(`last enqueued(?: NCCL)? work: (-?\d+), last completed(?: NCCL)? work: (-?\d+)`)
+	pgRe      = lazyre.New(`\[PG (?:ID )?(\S+)(?: PG GUID (\S+))?(?: \(?(\w+)\)?)? ?Rank (\d+)\]`)
+	torchFail = lazyre.New(`failed \(exitcode: (-?\d+)\) local_rank: (\d+) \(pid: (\d+)\) of binary: (.+)`)
+	tableRow  = lazyre.New(`^\s+(time|host|rank|exitcode|error_file|traceback)\s*: (.*)$`)
+	tableRank = lazyre.New(`^(\d+) \(local_rank: (\d+)\)`)
+	tableCode = lazyre.New(`^(-?\d+) \(pid: (\d+)\)`)
+	srunTask  = lazyre.New(`^srun: error: (\S+): tasks? ([\d,\-]+): (.*)$`)
+	shellKill = lazyre.New(`line \d+:\s+(\d+) (Killed|Segmentation fault|Aborted|Bus error|Terminated)`)
+	zshCrash  = lazyre.New(`^(?:zsh: |\[\d+\] +(?:[+-] +)?)(\d*) ?segmentation fault`)
+	mpiExit   = lazyre.New(`noticed that process rank (\d+) with PID (\d+) on node (\S+) exited on signal (\d+)`)
+	hydraExit = lazyre.New(`KILLED BY SIGNAL: (\d+)`)
+	dsExit    = lazyre.New(`exits with return code = (-?\d+)`)
+	exitCode  = lazyre.New(`(?i)\b(?:exit(?:ed)?(?: with)?(?: code| status)?|rc|returned(?: non-zero exit status)?)[ =:]+(-?\d+)\b`)
 )
 
 // readWork collects what a watchdog says about a collective.
@@ -102,7 +102,7 @@ func (r *reader) readExit(msg string, pl fact.Place) {
 		}
 	case strings.HasPrefix(msg, "srun: error: "):
 		if m := srunTask.FindStringSubmatch(msg); m != nil {
-			e := fact.Exit{Place: pl, By: "srun", Words: clip(m[3], 80), Tasks: m[2]}
+			e := fact.Exit{Place: pl, By: "srun", Words: fact.Clip(m[3], 80), Tasks: m[2]}
 			e.Node, e.Rank, e.Task = m[1], -1, -1
 			r.nodes[m[1]] = true
 			if c := exitCode.FindStringSubmatch(m[3]); c != nil {
@@ -124,7 +124,7 @@ func (r *reader) readExit(msg string, pl fact.Place) {
 		}
 	case strings.Contains(msg, "noticed that process rank "):
 		if m := mpiExit.FindStringSubmatch(msg); m != nil {
-			e := fact.Exit{Place: pl, By: "mpirun", Code: -atoi(m[4]), Words: clip(msg, 120)}
+			e := fact.Exit{Place: pl, By: "mpirun", Code: -atoi(m[4]), Words: fact.Clip(msg, 120)}
 			e.Rank, e.PID, e.Node = atoi(m[1]), atoi(m[2]), m[3]
 			r.nodes[m[3]] = true
 			add(e)

@@ -1,11 +1,11 @@
 package logs
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // head is what stands before the message of a line.
@@ -24,12 +24,12 @@ type head struct {
 func noHead() head { return head{rank: -1, local: -1, task: -1, dev: -1} }
 
 var (
-	ncclHead   = regexp.MustCompile(`^([A-Za-z0-9][\w.-]*):(\d+):(\d+) \[(-?\d+)\] `)
-	rankInText = regexp.MustCompile(`\[(?:PG [^\]]*?)?[Rr]ank (\d+)\]|^[Rr]ank[ :=]+(\d+)\b|^\((?:[Rr]ank )(\d+)\)|\bon rank:? (\d+)\b|\[(?:[Rr]ank)[ =:]?(\d+)[^\]]{0,24}\]|GLOBAL_RANK: (\d+)|\[GPU(\d+)\]`)
-	nodeWord   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*$`)
-	notNode    = regexp.MustCompile(`(?i)^(epoch|c10d|step|iter|iteration|gpu|cuda|rank|loss|fold|layer|worker_?rank|python|pip|line|task|job|tasks|test|train|val|eval|stage|phase|batch|gen|seed|run|exp|trial|attempt|model|node_rank|error|warning|info|debug|note|hint|usage|srun|sbatch|salloc|slurmstepd|slurmd|slurmctld|bash|sh|torchrun|conda|lr|acc|top|mAP|v|sm|cu|py|utf|sha|x|http|https|file|pdsh@.*|frame|thread|process|proc|part|shard|block|level|mem|cpu|device|default)_?-?\d*$`)
-	rayHead    = regexp.MustCompile(`^(?:[\w.:-]+ ?)*\bpid=(\d+)(?:, ip=([\w.:-]+))?(?:, actor_id=\w+)?$`)
-	defaultTag = regexp.MustCompile(`^\[(?:default|trainers?|worker|[a-z]+_?)(\d+)\]:`)
+	ncclHead   = lazyre.New(`^([A-Za-z0-9][\w.-]*):(\d+):(\d+) \[(-?\d+)\] `)
+	rankInText = lazyre.New(`\[(?:PG [^\]]*?)?[Rr]ank (\d+)\]|^[Rr]ank[ :=]+(\d+)\b|^\((?:[Rr]ank )(\d+)\)|\bon rank:? (\d+)\b|\[(?:[Rr]ank)[ =:]?(\d+)[^\]]{0,24}\]|GLOBAL_RANK: (\d+)|\[GPU(\d+)\]`)
+	nodeWord   = lazyre.New(`^[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*$`)
+	notNode    = lazyre.New(`(?i)^(epoch|c10d|step|iter|iteration|gpu|cuda|rank|loss|fold|layer|worker_?rank|python|pip|line|task|job|tasks|test|train|val|eval|stage|phase|batch|gen|seed|run|exp|trial|attempt|model|node_rank|error|warning|info|debug|note|hint|usage|srun|sbatch|salloc|slurmstepd|slurmd|slurmctld|bash|sh|torchrun|conda|lr|acc|top|mAP|v|sm|cu|py|utf|sha|x|http|https|file|pdsh@.*|frame|thread|process|proc|part|shard|block|level|mem|cpu|device|default)_?-?\d*$`)
+	rayHead    = lazyre.New(`^(?:[\w.:-]+ ?)*\bpid=(\d+)(?:, ip=([\w.:-]+))?(?:, actor_id=\w+)?$`)
+	defaultTag = lazyre.New(`^\[(?:default|trainers?|worker|[a-z]+_?)(\d+)\]:`)
 )
 
 // isNode reports whether a word can be a host name in front of a line: it has
@@ -62,7 +62,7 @@ func (r *reader) parseHead(s string) (head, string) {
 		s = s[n:]
 	}
 	if h.rank < 0 && len(s) > 5 && (strings.Contains(s, "ank") || strings.Contains(s, "RANK: ") || strings.HasPrefix(s, "[GPU")) {
-		if m := rankInText.FindStringSubmatch(clip(s, 200)); m != nil {
+		if m := rankInText.FindStringSubmatch(fact.Clip(s, 200)); m != nil {
 			for _, g := range m[1:] {
 				if g != "" {
 					h.rank = atoi(g)
@@ -217,8 +217,7 @@ func (r *reader) stripBracket(h *head, t string) int {
 		}
 	case end == ']' && isPair(in):
 		// mpirun --tag-output: [job,rank]<stream>:
-		a, b, _ := strings.Cut(in, ",")
-		_ = a
+		_, b, _ := strings.Cut(in, ",")
 		for _, s := range []string{"<stdout>:", "<stderr>:", "<stddiag>:"} {
 			if strings.HasPrefix(rest, s) {
 				h.rank = atoi(b)
@@ -411,8 +410,8 @@ func atoi(s string) int { v, _ := strconv.Atoi(s); return v }
 func atoi64(s string) int64 { v, _ := strconv.ParseInt(s, 10, 64); return v }
 
 var (
-	fileRank = regexp.MustCompile(`(?i)(?:^|[._\-/])rank[._\-]?(\d+)(?:[._\-/]|$)`)
-	fileNode = regexp.MustCompile(`(?i)(?:^|/)([a-z]+[a-z0-9-]*\d[a-z0-9-]*)\.(?:log|out|err|txt|stderr|stdout)(?:\.(?:gz|xz|zst))?$`)
+	fileRank = lazyre.New(`(?i)(?:^|[._\-/])rank[._\-]?(\d+)(?:[._\-/]|$)`)
+	fileNode = lazyre.New(`(?i)(?:^|/)([a-z]+[a-z0-9-]*\d[a-z0-9-]*)\.(?:log|out|err|txt|stderr|stdout)(?:\.(?:gz|xz|zst))?$`)
 )
 
 // fromName reads rank and node out of a file's name: rank6.err, slurm-1187.rank9.err, gpu07.log.

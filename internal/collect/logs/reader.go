@@ -8,7 +8,6 @@ package logs
 import (
 	"bufio"
 	"fmt"
-	"regexp"
 	"sort"
 	"strings"
 	"time"
@@ -208,16 +207,16 @@ func labels(sample string) bool {
 }
 
 var (
-	successRe = regexp.MustCompile(`(?i)(?:\bexit(?:ed)?(?:[ _]?(?:code|status))?[ =:]*(?:with )?(?:code )?0\b|` +
+	successRe = lazyre.New(`(?i)(?:\bexit(?:ed)?(?:[ _]?(?:code|status))?[ =:]*(?:with )?(?:code )?0\b|` +
 		`\b(?:training|run|job|experiment|fit|finetuning|evaluation|benchmark)s?(?: is| has| was)? (?:successfully )?(?:finished|complete[d]?|done|ended)\b|` +
 		"`?Trainer\\.fit`? stopped: `max_|" + `finished (?:ok|successfully|training)|successfully (?:finished|completed)|exits successfully|WorkerState\.SUCCEEDED|` +
 		`\ball (?:workers|ranks|processes|epochs|steps) (?:terminated normally|finished|done|completed)|exiting program at iteration|after training is done|` +
 		`^done\b|\bfinished after \d+|(?:^|[\s,;(])0 failed\b|\bsaved final\b|^completed\b|\bfinal evaluation\b|training took|total training time)`)
 	// what a launcher or the shell says about the end, not the program about itself
-	strongRe  = regexp.MustCompile(`(?i)(?:\bexit(?:ed)?(?:[ _]?(?:code|status))?[ =:]*(?:with )?(?:code )?0\b|successfully finished|exits successfully|WorkerState\.SUCCEEDED|terminated normally)`)
-	badExitRe = regexp.MustCompile(`(?i)\bexit(?:ed)?(?: with)?(?: code| status)?[ =:]+[1-9]\d*\b`)
-	restartRe = regexp.MustCompile(`(?i)will restart worker group|restart_count=[1-9]|SLURM_RESTART_COUNT=[1-9]|has been requeued|\brestarting (?:job|training|workers)|\b(?:resum(?:ed|ing)|restor(?:ed|ing)) (?:training |(?:all )?(?:\w+ )?states? )?from|\[submit\] retry|attempt [2-9]\b`)
-	handledRe = regexp.MustCompile(`(?i)\b(?:caught|ignor(?:ed|ing)|skip(?:ped|ping)?|retry(?:ing)?|fall(?:ing|s)? ?back|fallback|recover(?:ed|ing)|halving|halve|using .{1,40} instead|not available|optional|continuing|non-fatal|will retry|reduc(?:ed|ing) (?:the )?batch)\b`)
+	strongRe  = lazyre.New(`(?i)(?:\bexit(?:ed)?(?:[ _]?(?:code|status))?[ =:]*(?:with )?(?:code )?0\b|successfully finished|exits successfully|WorkerState\.SUCCEEDED|terminated normally)`)
+	badExitRe = lazyre.New(`(?i)\bexit(?:ed)?(?: with)?(?: code| status)?[ =:]+[1-9]\d*\b`)
+	restartRe = lazyre.New(`(?i)will restart worker group|restart_count=[1-9]|SLURM_RESTART_COUNT=[1-9]|has been requeued|\brestarting (?:job|training|workers)|\b(?:resum(?:ed|ing)|restor(?:ed|ing)) (?:training |(?:all )?(?:\w+ )?states? )?from|\[submit\] retry|attempt [2-9]\b`)
+	handledRe = lazyre.New(`(?i)\b(?:caught|ignor(?:ed|ing)|skip(?:ped|ping)?|retry(?:ing)?|fall(?:ing|s)? ?back|fallback|recover(?:ed|ing)|halving|halve|using .{1,40} instead|not available|optional|continuing|non-fatal|will retry|reduc(?:ed|ing) (?:the )?batch)\b`)
 )
 
 // line takes one line apart. no counts from 1.
@@ -234,7 +233,7 @@ func (r *reader) line(no int, raw []byte) {
 	}
 	if !r.stamped && pl.TK != 0 {
 		r.stamped = true
-		r.say("first-time", "", clip(text, 80), "", pl)
+		r.say("first-time", "", fact.Clip(text, 80), "", pl)
 	}
 	if r.shown > 0 && len(r.out.Texts[r.shown-1].Lines) < maxTextLines {
 		t := &r.out.Texts[r.shown-1]
@@ -285,13 +284,13 @@ func (r *reader) ends(msg string, pl fact.Place) {
 		if strongRe.MatchString(msg) {
 			name = "strong"
 		}
-		r.say("success", name, clip(msg, 160), "", pl)
+		r.say("success", name, fact.Clip(msg, 160), "", pl)
 	}
 	if len(msg) < 200 && !r.quotedBlock && !strings.HasPrefix(msg, "srun: ") && badExitRe.MatchString(msg) {
-		r.say("bad-exit", "", clip(msg, 160), "", pl)
+		r.say("bad-exit", "", fact.Clip(msg, 160), "", pl)
 	}
 	if restartRe.MatchString(msg) {
-		r.say("restart", "", clip(msg, 160), "", pl)
+		r.say("restart", "", fact.Clip(msg, 160), "", pl)
 	}
 }
 
@@ -306,7 +305,7 @@ func (r *reader) handled(msg string, no, exc int) {
 	}
 	x := &r.out.Exceptions[r.lastExc]
 	if x.File == r.file && x.Handled == "" && len(msg) < 240 && handledRe.MatchString(msg) && !strings.HasPrefix(msg, "The above exception") && !strings.Contains(r.text, ".cpp:") && !strings.Contains(msg, "Failed to") {
-		x.Handled = clip(msg, 160)
+		x.Handled = fact.Clip(msg, 160)
 	}
 }
 
@@ -415,7 +414,7 @@ func (r *reader) hit(lit int, msg string, pl fact.Place, exc int) {
 							if args == nil {
 								args = map[string]string{}
 							}
-							args[n] = clip(r.mask(m[i]), 300)
+							args[n] = fact.Clip(r.mask(m[i]), 300)
 						}
 					}
 					break
@@ -442,7 +441,7 @@ func (r *reader) hit(lit int, msg string, pl fact.Place, exc int) {
 			if pl.TK != 0 && x.TK == pl.TK && pl.Time < x.Time {
 				n := x.Count
 				*x = e
-				x.Count, x.After, x.Text = n, r.progressMark(pl.Rank), clip(r.mask(msg), 400)
+				x.Count, x.After, x.Text = n, r.progressMark(pl.Rank), fact.Clip(r.mask(msg), 400)
 			}
 			continue
 		}
@@ -451,7 +450,7 @@ func (r *reader) hit(lit int, msg string, pl fact.Place, exc int) {
 			continue
 		}
 		r.evCount[si]++
-		e.Text = clip(r.mask(msg), 400)
+		e.Text = fact.Clip(r.mask(msg), 400)
 		e.After = r.progressMark(pl.Rank)
 		if exc >= 0 && exc < len(r.out.Exceptions) {
 			e.Exc = r.out.Exceptions[exc].Type
@@ -476,7 +475,7 @@ func argKey(a map[string]string) string {
 		if k == "rank" || k == "time" || k == "pid" {
 			continue
 		}
-		b.WriteString(k + "=" + clip(a[k], 60) + ";")
+		b.WriteString(k + "=" + fact.Clip(a[k], 60) + ";")
 	}
 	return b.String()
 }
@@ -551,10 +550,10 @@ func (r *reader) progress(h head, msg string, pl fact.Place) {
 	s := &r.out.Streams[i]
 	s.Lines++
 	s.Last = pl
-	s.Text = clip(msg, 160)
+	s.Text = fact.Clip(msg, 160)
 }
 
-var ncclRankRe = regexp.MustCompile(`\brank (\d+) nranks (\d+)`)
+var ncclRankRe = lazyre.New(`\brank (\d+) nranks (\d+)`)
 
 // ncclRank learns which process is which rank.
 func (r *reader) ncclRank(h head, msg string) {
@@ -594,5 +593,4 @@ func (r *reader) end() {
 	for i := len(r.out.Exceptions) - 1; i >= 0 && r.out.Exceptions[i].File == r.file; i-- {
 		fix(r.out.Exceptions[i].File, r.out.Exceptions[i].Rank, &r.out.Exceptions[i].After)
 	}
-	r.list.End(&r.out.Listing)
 }

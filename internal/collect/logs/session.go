@@ -1,13 +1,13 @@
 package logs
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
-var prompt = regexp.MustCompile(`^(?:\(([\w.+/-]+)\) )?(?:\[([\w.-]+)@([\w.-]+)(?:[ :][^\]]*)?\] ?[$#%] ?|([\w.-]+)@([\w.-]+):[^\s$#]*[$#] ?|([a-z][\w-]*)\$ |\$ |PS [A-Za-z]:[^>]*> ?|[A-Za-z]:\\[^>]*>)(\S.*)?$`)
+var prompt = lazyre.New(`^(?:\(([\w.+/-]+)\) )?(?:\[([\w.-]+)@([\w.-]+)(?:[ :][^\]]*)?\] ?[$#%] ?|([\w.-]+)@([\w.-]+):[^\s$#]*[$#] ?|([a-z][\w-]*)\$ |\$ |PS [A-Za-z]:[^>]*> ?|[A-Za-z]:\\[^>]*>)(\S.*)?$`)
 
 const maxCommands = 4000
 
@@ -23,7 +23,7 @@ func (r *reader) session(text, msg string, pl fact.Place) bool {
 	if c != '$' && c != '(' && c != '[' && c != 'P' && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') {
 		return false
 	}
-	if !strings.ContainsAny(clip(text, 120), "$#>%") {
+	if !strings.ContainsAny(fact.Clip(text, 120), "$#>%") {
 		return false
 	}
 	m := prompt.FindStringSubmatch(text)
@@ -47,13 +47,13 @@ func (r *reader) session(text, msg string, pl fact.Place) bool {
 }
 
 var (
-	showsSource = regexp.MustCompile(`^(?:cat|less|more|head|tail|sed|bat|nl|awk|grep|rg|git (?:diff|show|log|grep)|diff|vim?|nano)\b.*\.(?:py|sh|sbatch|slurm|yaml|yml|json|toml|md|rst|txt\.j2|c|cc|cpp|cu|h|bash|job|cfg|ini)\b`)
-	showsScript = regexp.MustCompile(`^(?:cat|less|more|head|bat)\b.*?(\S+\.(?:sh|sbatch|slurm|bash|job))\b`)
-	showsHelp   = regexp.MustCompile(`(?:^man |--help\b|\s-h\b|^help |\bgit (?:log|diff|show)\b)`)
+	showsSource = lazyre.New(`^(?:cat|less|more|head|tail|sed|bat|nl|awk|grep|rg|git (?:diff|show|log|grep)|diff|vim?|nano)\b.*\.(?:py|sh|sbatch|slurm|yaml|yml|json|toml|md|rst|txt\.j2|c|cc|cpp|cu|h|bash|job|cfg|ini)\b`)
+	showsScript = lazyre.New(`^(?:cat|less|more|head|bat)\b.*?(\S+\.(?:sh|sbatch|slurm|bash|job))\b`)
+	showsHelp   = lazyre.New(`(?:^man |--help\b|\s-h\b|^help |\bgit (?:log|diff|show)\b)`)
 )
 
 func (r *reader) command(c fact.ShellCmd) {
-	c.Text = clip(r.mask(c.Text), 1000)
+	c.Text = fact.Clip(r.mask(c.Text), 1000)
 	if len(r.out.Commands) < maxCommands {
 		r.out.Commands = append(r.out.Commands, c)
 	}

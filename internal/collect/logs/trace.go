@@ -1,18 +1,18 @@
 package logs
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var (
-	excLine   = regexp.MustCompile(`^((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|SystemExit|Timeout|Failure)\w*)(?::\s?(.*))?$`)
-	excAny    = regexp.MustCompile(`^((?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*[a-z]\w*|gaierror|timeout|herror))(?:: (.*))?$`)
-	pyFrame   = regexp.MustCompile(`^\s*File "([^"]+)", line (\d+)(?:, in (.*))?$`)
-	richFrame = regexp.MustCompile(`^\s*(?:❱\s*)?(/\S+\.py|[A-Za-z]:\\\S+\.py):(\d+) in (.+)$`)
-	spawnProc = regexp.MustCompile(`^-- Process (\d+) terminated with the following error`)
+	excLine   = lazyre.New(`^((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Interrupt|SystemExit|Timeout|Failure)\w*)(?::\s?(.*))?$`)
+	excAny    = lazyre.New(`^((?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*[a-z]\w*|gaierror|timeout|herror))(?:: (.*))?$`)
+	pyFrame   = lazyre.New(`^\s*File "([^"]+)", line (\d+)(?:, in (.*))?$`)
+	richFrame = lazyre.New(`^\s*(?:❱\s*)?(/\S+\.py|[A-Za-z]:\\\S+\.py):(\d+) in (.+)$`)
+	spawnProc = lazyre.New(`^-- Process (\d+) terminated with the following error`)
 )
 
 const maxFrames = 40
@@ -92,7 +92,7 @@ func (r *reader) readTrace(h head, msg string, pl fact.Place) int {
 	}
 	if strings.HasPrefix(msg, "  ") || strings.HasPrefix(msg, "❱") || msg == "" || msg[0] == '^' || msg[0] == '~' {
 		if t.code && len(t.frames) > 0 && strings.TrimSpace(msg) != "" {
-			t.frames[len(t.frames)-1].Code = clip(r.mask(strings.TrimSpace(msg)), 200)
+			t.frames[len(t.frames)-1].Code = fact.Clip(r.mask(strings.TrimSpace(msg)), 200)
 			t.code = false
 		}
 		if strings.HasPrefix(msg, "  ") || msg == "" {
@@ -150,7 +150,7 @@ func (r *reader) addException(h head, t *trace, typ, msg string, pl fact.Place) 
 		pl.Local = t.spawn
 	}
 	typ = undouble(typ)
-	e := fact.Exception{Place: pl, Start: t.start, Type: typ, Message: clip(r.mask(strings.TrimLeft(msg, ": ")), 2000),
+	e := fact.Exception{Place: pl, Start: t.start, Type: typ, Message: fact.Clip(r.mask(strings.TrimLeft(msg, ": ")), 2000),
 		Frames: append([]fact.Frame(nil), t.frames...), Chained: t.chained, Quoted: t.quoted || r.quotedBlock, Count: 1}
 	key := excKey{typ, e.Message, pl.Rank, pl.Task, pl.Node, r.file}
 	if len(e.Message) > 200 {

@@ -1,10 +1,10 @@
 package node
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // CapSource is where the compute capabilities of capTable come from.
@@ -15,26 +15,26 @@ const CapSource = "developer.nvidia.com/cuda-gpus and the CUDA C++ Programming G
 // fits counts. It names data-centre cards first and is not meant to be complete:
 // no entry is better than a wrong one.
 var capTable = []struct {
-	re  *regexp.Regexp
+	re  *lazyre.Regexp
 	cap string
 }{
-	{regexp.MustCompile(`\b(GB300|B300)\b`), "10.3"},
-	{regexp.MustCompile(`\b(GB200|B200|B100)\b`), "10.0"},
-	{regexp.MustCompile(`\bGB10\b`), "12.1"},
-	{regexp.MustCompile(`\bBlackwell\b|\bRTX 50[5-9]0\b`), "12.0"},
-	{regexp.MustCompile(`\b(GH200|H100|H200|H800|H20)\b`), "9.0"},
-	{regexp.MustCompile(`\b(L4|L20|L40|L40S|L40G)\b|\bAda\b|\bRTX 40[5-9]0\b`), "8.9"},
-	{regexp.MustCompile(`\bOrin\b`), "8.7"},
-	{regexp.MustCompile(`\b(A100|A800|A30)\b`), "8.0"},
-	{regexp.MustCompile(`\b(A2|A10|A10G|A16|A40)\b|\bRTX A[2-6]000\b|\bRTX A4500\b|\bRTX A5500\b|\bRTX 30[5-9]0\b`), "8.6"},
-	{regexp.MustCompile(`\bT4G?\b|\bRTX 20[6-8]0\b|\bGTX 16[56]0\b|\bQuadro RTX [34568]000\b|\bTITAN RTX\b`), "7.5"},
-	{regexp.MustCompile(`\bXavier\b`), "7.2"},
-	{regexp.MustCompile(`\bV100S?\b|\bTITAN V\b|\bGV100\b`), "7.0"},
-	{regexp.MustCompile(`\b(P40|P4)\b|\bGTX 10[5-8]0\b|\bTITAN Xp\b`), "6.1"},
-	{regexp.MustCompile(`\b(P100|GP100)\b`), "6.0"},
-	{regexp.MustCompile(`\b(M60|M40|M4)\b|\bGTX 9[5-8]0\b`), "5.2"},
-	{regexp.MustCompile(`\bK80\b`), "3.7"},
-	{regexp.MustCompile(`\bK40[cmst]?\b|\bK20[cmsX]?m?\b`), "3.5"},
+	{lazyre.New(`\b(GB300|B300)\b`), "10.3"},
+	{lazyre.New(`\b(GB200|B200|B100)\b`), "10.0"},
+	{lazyre.New(`\bGB10\b`), "12.1"},
+	{lazyre.New(`\bBlackwell\b|\bRTX 50[5-9]0\b`), "12.0"},
+	{lazyre.New(`\b(GH200|H100|H200|H800|H20)\b`), "9.0"},
+	{lazyre.New(`\b(L4|L20|L40|L40S|L40G)\b|\bAda\b|\bRTX 40[5-9]0\b`), "8.9"},
+	{lazyre.New(`\bOrin\b`), "8.7"},
+	{lazyre.New(`\b(A100|A800|A30)\b`), "8.0"},
+	{lazyre.New(`\b(A2|A10|A10G|A16|A40)\b|\bRTX A[2-6]000\b|\bRTX A4500\b|\bRTX A5500\b|\bRTX 30[5-9]0\b`), "8.6"},
+	{lazyre.New(`\bT4G?\b|\bRTX 20[6-8]0\b|\bGTX 16[56]0\b|\bQuadro RTX [34568]000\b|\bTITAN RTX\b`), "7.5"},
+	{lazyre.New(`\bXavier\b`), "7.2"},
+	{lazyre.New(`\bV100S?\b|\bTITAN V\b|\bGV100\b`), "7.0"},
+	{lazyre.New(`\b(P40|P4)\b|\bGTX 10[5-8]0\b|\bTITAN Xp\b`), "6.1"},
+	{lazyre.New(`\b(P100|GP100)\b`), "6.0"},
+	{lazyre.New(`\b(M60|M40|M4)\b|\bGTX 9[5-8]0\b`), "5.2"},
+	{lazyre.New(`\bK80\b`), "3.7"},
+	{lazyre.New(`\bK40[cmst]?\b|\bK20[cmsX]?m?\b`), "3.5"},
 }
 
 func capFromName(g *fact.GPU) {

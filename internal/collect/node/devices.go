@@ -2,15 +2,15 @@ package node
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var (
-	nvidiaDev = regexp.MustCompile(`^nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset)$`)
-	renderDev = regexp.MustCompile(`^renderD\d+$`)
+	nvidiaDev = lazyre.New(`^nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset)$`)
+	renderDev = lazyre.New(`^renderD\d+$`)
 )
 
 // deviceFiles lists the device files of GPUs and whether their modes let this

@@ -2,13 +2,13 @@ package node
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
-var driverVersion = regexp.MustCompile(`^\d{3}\.\d{1,3}(\.\d{1,3})?$`)
+var driverVersion = lazyre.New(`^\d{3}\.\d{1,3}(\.\d{1,3})?$`)
 
 // parseNVRM reads /proc/driver/nvidia/version:
 //

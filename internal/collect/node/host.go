@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"io"
 	"path"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 	"github.com/ncclinic/ncclinic/internal/source"
 )
 
@@ -107,7 +107,7 @@ func (r *reader) board() fact.Val[string] {
 	return fact.None[string](fact.File("/proc/device-tree/model"))
 }
 
-var l4tLine = regexp.MustCompile(`^# R(\d+) \(release\), REVISION: ([\d.]+)`)
+var l4tLine = lazyre.New(`^# R(\d+) \(release\), REVISION: ([\d.]+)`)
 
 // l4t is the release of Jetson Linux, such as 35.4.1.
 func (r *reader) l4t() fact.Val[string] {
@@ -124,8 +124,8 @@ func (r *reader) l4t() fact.Val[string] {
 }
 
 var (
-	libcName   = regexp.MustCompile(`^libc-(2\.\d+)\.so$`)
-	libcBanner = regexp.MustCompile(`GNU C Library [^\x00]{0,120}? version (\d+\.\d+)`)
+	libcName   = lazyre.New(`^libc-(2\.\d+)\.so$`)
+	libcBanner = lazyre.New(`GNU C Library [^\x00]{0,120}? version (\d+\.\d+)`)
 )
 
 var libcPaths = []string{"/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6", "/lib64/libc.so.6",

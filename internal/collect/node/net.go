@@ -2,11 +2,11 @@ package node
 
 import (
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 func (r *reader) ifaces() {
@@ -126,7 +126,7 @@ func afterColon(s string) string {
 	return s
 }
 
-var zeroGID = regexp.MustCompile(`^[0:]*$`)
+var zeroGID = lazyre.New(`^[0:]*$`)
 
 // gids lists the GID table without its empty entries. Their types cannot be
 // read (EINVAL), which is why the GID comes first.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 	"github.com/ncclinic/ncclinic/internal/source"
 )
 
@@ -107,7 +107,7 @@ func (r *reader) smi(ctx context.Context, fields []string) (source.Result, strin
 	return res, "nvidia-smi " + strings.Join(args, " "), err
 }
 
-var badFieldLine = regexp.MustCompile(`Field "([a-z_.]{1,80})" is not a valid field to query`)
+var badFieldLine = lazyre.New(`Field "([a-z_.]{1,80})" is not a valid field to query`)
 
 func badField(out string) string {
 	if m := badFieldLine.FindStringSubmatch(out); m != nil {
@@ -133,7 +133,7 @@ func smiError(res source.Result) string {
 	return fmt.Sprintf("exit status %d, no output", res.Code)
 }
 
-var busForm = regexp.MustCompile(`^[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]$`)
+var busForm = lazyre.New(`^[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]$`)
 
 // parseSMI reads the CSV. Any line that is not a GPU makes the whole answer
 // nonsense: half an answer would be taken for "the other GPUs are gone".
@@ -204,9 +204,9 @@ func parseSMI(out string, fields []string) (gpus []fact.GPU, driver, trouble str
 	return gpus, driver, trouble, nil
 }
 
-var capForm = regexp.MustCompile(`^\d{1,2}\.\d$`)
+var capForm = lazyre.New(`^\d{1,2}\.\d$`)
 
-var smiVersionLine = regexp.MustCompile(`(?m)^(NVML version|CUDA Version)\s*: ([\d.]{1,20})\s*$`)
+var smiVersionLine = lazyre.New(`(?m)^(NVML version|CUDA Version)\s*: ([\d.]{1,20})\s*$`)
 
 // smiVersion asks for the CUDA version that the driver supports. Old drivers
 // do not have the option; then nothing is known.

@@ -2,10 +2,10 @@ package script
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // program recognises training launchers by name.
@@ -382,7 +382,7 @@ func (p *parser) placeholders() {
 }
 
 // blankHolder is a placeholder with blanks in it.
-var blankHolder = regexp.MustCompile(`(?:^|[^$<{])([<{]{1,2}\s*[A-Za-z][\w .-]*[>}]{1,2})`)
+var blankHolder = lazyre.New(`(?:^|[^$<{])([<{]{1,2}\s*[A-Za-z][\w .-]*[>}]{1,2})`)
 
 // jinja finds {{ x }} and {% x %} outside of what bash itself writes so.
 func (p *parser) jinja() {

@@ -6,12 +6,12 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 	"github.com/ncclinic/ncclinic/internal/source"
 )
 
@@ -43,7 +43,7 @@ type collector struct {
 	s *fact.Slurm
 }
 
-var versionLine = regexp.MustCompile(`^slurm\S* (\d{1,3}\.\d{1,3}[\w.+-]{0,40})`)
+var versionLine = lazyre.New(`^slurm\S* (\d{1,3}\.\d{1,3}[\w.+-]{0,40})`)
 
 func (c *collector) commands(ctx context.Context) {
 	if c.m.Runner == nil {
@@ -131,7 +131,7 @@ func (c *collector) job() {
 	c.s.Where = c.where(step)
 }
 
-var jobID = regexp.MustCompile(`^\d{1,12}$`)
+var jobID = lazyre.New(`^\d{1,12}$`)
 
 // where tells the batch shell from a step. Steps have numbers; the special ones
 // are the last of 32 bits and come as such, or negative, or by name in the cgroup.
@@ -156,7 +156,7 @@ func (c *collector) where(cgStep string) string {
 	return "step"
 }
 
-var cgroupPath = regexp.MustCompile(`/job_(\d{1,12})(?:/step_(\w{1,20}))?(?:/|$)`)
+var cgroupPath = lazyre.New(`/job_(\d{1,12})(?:/step_(\w{1,20}))?(?:/|$)`)
 
 // cgroup returns job and step as the cgroup of this process names them.
 func (c *collector) cgroup() (job, step, line string) {
@@ -296,7 +296,7 @@ func (c *collector) tasksHere() {
 	}
 }
 
-var tasksItem = regexp.MustCompile(`^(\d{1,7})(?:\(x(\d{1,7})\))?$`)
+var tasksItem = lazyre.New(`^(\d{1,7})(?:\(x(\d{1,7})\))?$`)
 
 // nthTasks returns the number of tasks on the nth node (from 0) of a list such as "2(x3),1".
 func nthTasks(list string, node int) (int, bool) {
