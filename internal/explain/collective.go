@@ -109,7 +109,7 @@ func (v *view) collectives() {
 		rr := r
 		c.where = append([]diag.Where{{Rank: &rr}}, c.where...)
 		c.args["rank"] = itoa(r)
-		c.needs = append(c.needs, "the log of rank "+itoa(r)+": it has no timeout of its own")
+		c.needs = append(c.needs, "the log of rank "+itoa(r)+"; it has no timeout of its own")
 	}
 	c.needs = append(c.needs, hangNeeds)
 	v.add(c)

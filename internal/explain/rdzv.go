@@ -400,5 +400,5 @@ func (v *view) joinTimeout() {
 		}
 	}
 	v.used["S085"] = true
-	v.unknown(es, "the logs of the other nodes and the sbatch script: did their agents start, with the same rdzv_id and endpoint?")
+	v.unknown(es, "the logs of the other nodes and the sbatch script; did their agents start, with the same rdzv_id and endpoint?")
 }

@@ -361,6 +361,9 @@ func (v *view) exceptions() {
 	if x.Start > 0 {
 		c.cert = diag.Proven
 	}
+	if c.args["frame_file"] != "" {
+		c.args["variant"] = "named"
+	}
 	for _, y := range list[1:] {
 		if len(c.where) < 4 && y.Type == x.Type {
 			c.where = append(c.where, v.where(y.Place))

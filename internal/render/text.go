@@ -26,7 +26,7 @@ func Text(w io.Writer, rep *diag.Report, t diag.Texts, o TextOptions) error {
 		o.MaxEvidence = 8
 	}
 	p := newPrinter(w, o.Style)
-	x := textReport{p: p, rep: rep, t: t, o: o, ui: wordsFor(o.Lang)}
+	x := textReport{p: p, rep: rep, t: t, o: o, ui: wordsFor(o.Lang), shown: map[string]bool{}}
 	x.head()
 	top, shown := rep.Top(), rep.Top()
 	if shown == nil {
@@ -50,6 +50,8 @@ type textReport struct {
 	t   diag.Texts
 	o   TextOptions
 	ui  *words
+	// shown are the commands that stand in the text already.
+	shown map[string]bool
 }
 
 func (x *textReport) head() {
@@ -143,15 +145,33 @@ func (x *textReport) decide(f *diag.Finding) {
 	if f.Certainty != diag.Proven {
 		text = diag.Section(x.t, f, "decide", x.o.Lang)
 	}
-	if text == "" && len(f.Needs) == 0 {
+	needs := x.unshown(f)
+	if text == "" && len(needs) == 0 {
 		return
 	}
 	x.section(x.ui.decide)
 	if text != "" {
 		x.p.para(2, Clean(text, true))
 	}
+	x.commands(4, needs)
+}
+
+// unshown returns the needs of a finding that stand nowhere above: the fix often
+// ends with the command that decides, and several findings ask for the same one.
+func (x *textReport) unshown(f *diag.Finding) []string {
+	var out []string
 	for _, n := range f.Needs {
-		x.p.line("    " + x.p.paint(cyan, Clean(n, false)))
+		if !x.shown[n] {
+			out = append(out, diag.NeedText(n, x.o.Lang))
+			x.shown[n] = true
+		}
+	}
+	return out
+}
+
+func (x *textReport) commands(indent int, lines []string) {
+	for _, l := range lines {
+		x.p.line(strings.Repeat(" ", indent) + x.p.paint(cyan, Clean(l, false)))
 	}
 }
 
@@ -206,9 +226,8 @@ func (x *textReport) fixes(f *diag.Finding) {
 			x.p.para(2, Clean(note, true))
 		}
 		for _, c := range fix.Commands {
-			for _, l := range strings.Split(c, "\n") {
-				x.p.line("    " + x.p.paint(cyan, Clean(l, false)))
-			}
+			x.shown[c] = true
+			x.commands(4, strings.Split(c, "\n"))
 		}
 	}
 }
@@ -261,11 +280,8 @@ func (x *textReport) brief(f *diag.Finding) {
 			x.p.para(4, msg)
 		}
 	}
-	for _, n := range f.Needs {
-		if f.Role == diag.Symptom && !x.o.Verbose {
-			break // what follows from the cause needs no deciding
-		}
-		x.p.line("      " + x.p.paint(cyan, Clean(n, false)))
+	if f.Role != diag.Symptom || x.o.Verbose { // what follows from the cause needs no deciding
+		x.commands(6, x.unshown(f))
 	}
 	if !x.o.Verbose {
 		return
@@ -274,9 +290,7 @@ func (x *textReport) brief(f *diag.Finding) {
 		x.p.hang(6, "", x.evidenceLine(e))
 	}
 	for _, fix := range f.Fixes {
-		for _, c := range fix.Commands {
-			x.p.line("      " + x.p.paint(cyan, Clean(c, false)))
-		}
+		x.commands(6, fix.Commands)
 	}
 }
 
