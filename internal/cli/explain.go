@@ -100,6 +100,7 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 	if f, ok := allBinary(l); ok {
 		return usagef("%s: %s", f, a.tr("not a text file", "不是文本文件"))
 	}
+	sure := explain.TorchDir(l) != "" // asked before facts are added to what the log says
 	facts = slices.DeleteFunc(facts, func(g given) bool { return !g.fits(l, a) })
 	for _, g := range facts {
 		g.addTo(l)
@@ -118,7 +119,7 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 		}
 		for _, g := range facts {
 			check := diag.Run(base.Set(), g.b)
-			adopt(&rep, &check)
+			adopt(&rep, &check, sure)
 		}
 	}
 	askBundles(&rep, facts)

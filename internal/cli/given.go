@@ -136,8 +136,10 @@ func (g given) fits(l *fact.Logs, a *app) bool {
 
 // adopt lets the facts decide where they and the logs speak of one fault: the
 // check proves what the logs show or suggest, or what explains it. Its evidence,
-// message and fixes are of this very environment.
-func adopt(rep, check *diag.Report) {
+// message and fixes are of this very environment. Where the log does not say
+// which torch it ran, the facts may be of another one: then they make likely, not
+// proven.
+func adopt(rep, check *diag.Report, sure bool) {
 	top := check.Top()
 	if top == nil || top.Certainty != diag.Proven {
 		return
@@ -158,6 +160,10 @@ func adopt(rep, check *diag.Report) {
 	now := *top
 	now.Evidence = append(slices.Clone(was.Evidence), top.Evidence...)
 	now.Where = was.Where
+	if !sure {
+		now.Certainty = diag.Likely
+		now.Needs = append(slices.Clone(now.Needs), "srun python -c 'import torch; print(torch.__file__)'")
+	}
 	rep.Findings[at] = now
 	if was.Role == diag.Cause && was.ID != now.ID {
 		was.Role, was.Needs = diag.Symptom, nil

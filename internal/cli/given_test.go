@@ -36,6 +36,7 @@ func TestExplainGiven(t *testing.T) {
 	newer := write("newer.json", strings.Replace(raw.String(), fact.BundleSchema, "ncclinic.facts/v9", 1))
 	noNCCL := write("a.out", "RuntimeError: Distributed package doesn't have NCCL built in\n")
 	other := write("other.out", "Traceback (most recent call last):\n  File \"/home/li/e/lib/python3.10/site-packages/torch/distributed/distributed_c10d.py\", line 1331, in _new_process_group_helper\n    raise RuntimeError(\"Distributed package doesn't have NCCL built in\")\nRuntimeError: Distributed package doesn't have NCCL built in\n")
+	same := write("same.out", "Traceback (most recent call last):\n  File \"/opt/e/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py\", line 1331, in _new_process_group_helper\n    raise RuntimeError(\"Distributed package doesn't have NCCL built in\")\nRuntimeError: Distributed package doesn't have NCCL built in\n")
 	weird := write("weird.out", "srun: error: gpu01: task 3: Exited with exit code 77\n")
 	script := write("train.sbatch", "#!/bin/bash\n#SBATCH --nodes=2\nsrun python train.py\n")
 	healthy := write("ok.out", "Epoch 1/3 loss 0.2\nSaved checkpoint\n")
@@ -47,7 +48,9 @@ func TestExplainGiven(t *testing.T) {
 		want string // of output and errors together
 	}{
 		{[]string{noNCCL}, exitUnsure, "compiled without NCCL"},
-		{[]string{noNCCL, facts}, exitFound, "torch-cpu-build · proven"},
+		{[]string{noNCCL, facts}, exitFound, "torch-cpu-build · likely"}, // the log does not say which torch it ran
+		{[]string{noNCCL, facts}, exitFound, "srun python -c 'import torch; print(torch.__file__)'"},
+		{[]string{same, facts}, exitFound, "torch-cpu-build · proven"},
 		{[]string{noNCCL, facts}, exitFound, "a.out:1: RuntimeError"},
 		{[]string{noNCCL, facts}, exitFound, "/opt/e/bin/python imports torch 2.6.0+cpu"},
 		{[]string{other, facts}, exitUnsure, "facts of another torch (/opt/e/lib/python3.11/site-packages/torch) than the one that the log ran (/home/li/e/lib/python3.10/site-packages/torch)"},
