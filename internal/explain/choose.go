@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -75,7 +76,7 @@ func (v *view) general() {
 			v.add(c, cap4(es)...)
 			continue
 		}
-		if info.Role == "cause" && has(info.Suggests, "run-exception") && v.dead {
+		if info.Role == "cause" && slices.Contains(info.Suggests, "run-exception") && v.dead {
 			continue // an ordinary exception; exceptions() has it
 		}
 		v.unsure = append(v.unsure, es...)
@@ -153,7 +154,7 @@ func (v *view) report() diag.Report {
 	if rep.Cause != nil {
 		top := &rep.Findings[0]
 		for j := range cs {
-			if folded[j] == top.ID && cs[j].id != top.ID && !has(top.Explains, cs[j].id) {
+			if folded[j] == top.ID && cs[j].id != top.ID && !slices.Contains(top.Explains, cs[j].id) {
 				top.Explains = append(top.Explains, cs[j].id)
 			}
 		}
@@ -186,15 +187,6 @@ func later(a, b cand) bool {
 // sameLine: two candidates from one line.
 func sameLine(a, b cand) bool {
 	return a.at.File == b.at.File && a.at.Line == b.at.Line && a.at.Line > 0
-}
-
-func has(s []string, x string) bool {
-	for _, y := range s {
-		if y == x {
-			return true
-		}
-	}
-	return false
 }
 
 // prefer orders two candidates of which neither explains the other.

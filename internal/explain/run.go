@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -398,7 +399,7 @@ func (v *view) judged(x *fact.Exception) bool {
 		}
 		if v.opt.Rules != nil && !v.quoted(e.Place) {
 			// nobody took it for a cause, and an ordinary exception reads the same
-			if info, ok := v.opt.Rules(e.Rule); ok && e.Role == "cause" && has(info.Suggests, "run-exception") {
+			if info, ok := v.opt.Rules(e.Rule); ok && e.Role == "cause" && slices.Contains(info.Suggests, "run-exception") {
 				continue
 			}
 		}

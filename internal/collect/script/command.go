@@ -1,6 +1,7 @@
 package script
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -418,7 +419,7 @@ func (w *walker) wrapper(idx int, name string, args []fact.Word, vals string, sk
 			i++
 			goto found
 		case strings.HasPrefix(t, "-") && len(t) > 1:
-			if has(valued, t) {
+			if slices.Contains(valued, t) {
 				i++
 			}
 			if name == "taskset" && t == "-c" {
@@ -443,15 +444,6 @@ found:
 	if i < len(args) {
 		w.command(args[i:], nil)
 	}
-}
-
-func has(l []string, s string) bool {
-	for _, x := range l {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // shell is bash with a string, a file, or a here-document.
@@ -719,7 +711,7 @@ func (w *walker) mpirun(idx int, name string, words []fact.Word) {
 			continue
 		}
 		n, v, eq := strings.Cut(strings.TrimLeft(t, "-"), "=")
-		if !eq && has(valued, t) && i+1 < len(words) {
+		if !eq && slices.Contains(valued, t) && i+1 < len(words) {
 			i++
 			v, eq = words[i].Text, true
 			if n == "mca" || n == "genv" || n == "env" {
@@ -772,7 +764,7 @@ func (w *walker) remote(idx int, name string, words []fact.Word) {
 	for i < len(words) {
 		t := words[i].Text
 		if strings.HasPrefix(t, "-") {
-			if has(valued, t) {
+			if slices.Contains(valued, t) {
 				i++
 			}
 			i++
@@ -851,7 +843,7 @@ func (w *walker) container(idx int, tool string, words []fact.Word) {
 		case "--image":
 			b.Image = v
 		}
-		if !eq && has(valued, n) {
+		if !eq && slices.Contains(valued, n) {
 			i++
 			if n == "--image" && i < len(words) {
 				b.Image = words[i].Text

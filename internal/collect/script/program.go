@@ -2,6 +2,7 @@ package script
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
@@ -222,7 +223,7 @@ func (w *walker) flags(args []fact.Word, switches string, short map[string]strin
 		switch {
 		case eq:
 			fs = append(fs, flag{long, fact.Word{Pos: a.Pos, Val: v, Text: w.p.s.Show(v), Known: !fact.HasHole(v), Raw: a.Raw}, true})
-		case has(sw, long):
+		case slices.Contains(sw, long):
 			fs = append(fs, flag{long, fact.Word{Pos: a.Pos}, false})
 		case i+1 < len(args) && !strings.HasPrefix(args[i+1].Text, "--"):
 			i++
