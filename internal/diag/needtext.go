@@ -31,7 +31,7 @@ func needPartZh(p string) string {
 // needsZh translates the parts of needs that are words; keys that end in a
 // blank are followed by a name. A test holds that no part is missing.
 var needsZh = map[string]string{
-	"it has no timeout of its own": "它自己没有报超时",
+	"it has no timeout of its own":                                                      "它自己没有报超时",
 	"the standard error of every rank":                                                  "每个 rank 的标准错误输出",
 	"the lines of all ranks around that time":                                           "所有 rank 在该时刻前后的日志",
 	"the logs of the ranks that did not come":                                           "没有加入的那些 rank 的日志",
