@@ -149,6 +149,7 @@ func FuzzFile(f *testing.F) {
 	f.Add([]byte(two))
 	f.Add([]byte("#!/bin/sh\n #SBATCH --nodes = 2\nset -u\n#SBATCH -o ~/x\nsrun torchrun --nnodes=2 --node_rank=$SLURM_NODEID t.py | tee l &\n"))
 	f.Add([]byte("\xef\xbb\xbf#!/bin/bash\r\n#SBATCH --gres=gpu:2 --mem=4\r\nsource activate x\r\nport=$RANDOM\r\n[ -z \"$5\"]\r\n"))
+	f.Add([]byte("#SBATCH-XXXXX")) // a placeholder behind a letter that is no option
 	all := func(string) bool { return true }
 	f.Fuzz(func(t *testing.T, src []byte) {
 		r := File("f", src, Options{Set: base.Set()})

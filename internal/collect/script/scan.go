@@ -256,7 +256,7 @@ func options(t *optionTable, ws []arg, lenient bool) (ds []fact.Directive, bad [
 				d := fact.Directive{Pos: shift(w.pos, k), Written: "-" + rest[k:k+1], Name: rest[k : k+1]}
 				if o == nil {
 					bad = append(bad, fact.DirectiveError{Pos: w.pos, Kind: fact.RefuseUnknown, Text: w.text, Option: rest[k : k+1]})
-					d.Value = rest[k+1:]
+					d.Value, d.ValuePos = rest[k+1:], shift(w.pos, k+2)
 					ds = append(ds, d)
 					break
 				}
