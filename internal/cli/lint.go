@@ -165,7 +165,7 @@ func (a *app) lint(ctx context.Context, args []string, f lintFlags) error {
 			rs = append(rs, *j.report)
 		}
 	}
-	if f.diff || f.fix && len(names) == 1 && names[0] == "-" {
+	if f.diff || f.fix && len(names) == 1 && names[0] == "-" || len(rs) == 0 && len(problems) > 0 && a.out.format == "text" {
 		return a.lintEnd(nil, problems, f)
 	}
 	if err := a.showLint(rs, problems, base, f); err != nil {
@@ -226,6 +226,10 @@ func (a *app) lintOne(j *lintJob, f lintFlags) {
 		}
 	}
 	r := lint.File(j.shown, src, j.o)
+	if lint.Foreign(r.Script) {
+		j.err = errors.New(a.tr("is not a batch script: no #! line, no #SBATCH line, no srun. A log? ncclinic explain reads it", "不是批处理脚本：没有 #! 行、没有 #SBATCH 行，也没有 srun。是日志的话，请用 ncclinic explain"))
+		return
+	}
 	r.Script, r.Src = nil, nil // thousands of scripts need not stay in memory
 	j.report = &r
 }

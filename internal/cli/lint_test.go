@@ -21,6 +21,31 @@ func runLint(t *testing.T, stdin string, args ...string) (int, string, string) {
 
 const badScript = "#!/bin/bash\n#SBATCH --mem=8\nset -e\n#SBATCH --job-name=è<&\"late\nexport HF_TOKEN=hf_aB3dE5gH7jK9mN1pQ3sT5vX7zA9cE1gI3k\nexport NCCL_DEBUG=INFO\npython train.py\n"
 
+// A log or a program is named as what it is not; what is a script is still read.
+func TestLintForeign(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"slurm-1.out": "Traceback (most recent call last):\n  File \"a.py\", line 3\nRuntimeError: (x\n", "prog": "\x7fELF\x02\x01\x00\x00(", "good": badScript, "part": "srun python t.py\n", "lib.sh": "f() { :; }\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"slurm-1.out", "prog"} {
+		code, out, errs := runLint(t, "", filepath.Join(dir, name))
+		if code != exitUsage || out != "" || !strings.Contains(errs, name+": is not a batch script") {
+			t.Errorf("%s: exit status %d\n%s%s", name, code, out, errs)
+		}
+	}
+	for _, name := range []string{"part", "lib.sh"} {
+		if code, out, errs := runLint(t, "", filepath.Join(dir, name)); code != 0 || errs != "" {
+			t.Errorf("%s: exit status %d\n%s%s", name, code, out, errs)
+		}
+	}
+	code, out, errs := runLint(t, "", filepath.Join(dir, "slurm-1.out"), filepath.Join(dir, "good"))
+	if code != exitUsage || !strings.Contains(out, "sbatch-after-command") || !strings.Contains(errs, "slurm-1.out") {
+		t.Errorf("both: exit status %d\n%s%s", code, out, errs)
+	}
+}
+
 func TestLintFormats(t *testing.T) {
 	code, text, _ := runLint(t, badScript, "-")
 	if code != exitFound {

@@ -304,6 +304,17 @@ func Candidate(name string, head []byte) bool {
 	return false
 }
 
+// Foreign reports whether a file is no batch script at all, such as a log or
+// a program: it has no "#!", nothing like a directive, no launch, and no name
+// of a shell script. Shell rules would say nonsense about it, or nothing.
+func Foreign(s *fact.Script) bool {
+	switch strings.ToLower(filepath.Ext(s.Name)) {
+	case ".sbatch", ".slurm", ".slrm", ".batch", ".sh", ".bash":
+		return false
+	}
+	return !s.HasShebang && len(s.Directives) == 0 && len(s.Stray) == 0 && len(s.Refused) == 0 && len(s.Steps) == 0 && len(s.Launches) == 0 && s.NumLines > 0
+}
+
 // Sort orders reports by name.
 func Sort(rs []Report) {
 	sort.SliceStable(rs, func(i, j int) bool { return rs[i].Name < rs[j].Name })
