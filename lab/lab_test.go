@@ -43,8 +43,9 @@ func startLab(t *testing.T, o Options) *Cluster {
 func gone(t *testing.T, dir string) {
 	t.Helper()
 	var left []string
-	// Killed processes stay in /proc until init collects them.
-	for range 100 {
+	// Killed processes stay in /proc until init collects them; and the sweep of
+	// another test process may be at work on the same folder.
+	for range 600 {
 		left = nil
 		environs, _ := filepath.Glob("/proc/[0-9]*/environ")
 		for _, e := range environs {
