@@ -138,6 +138,7 @@ func (a *app) lint(ctx context.Context, args []string, f lintFlags) error {
 			j.shown = f.stdinName
 		} else {
 			j.o.Open = beside(name)
+			j.o.IsDir = submitDir(name)
 		}
 		if j.o.Config, err = config(name, f, cfgs, known); err != nil {
 			return usageError{err}
@@ -439,6 +440,22 @@ func beside(name string) func(string) ([]byte, error) {
 			return nil, errors.New("not a small regular file")
 		}
 		return io.ReadAll(io.LimitReader(f, 1<<20))
+	}
+}
+
+// submitDir tells which folders exist already, seen from where a job would be
+// submitted: the working folder or the folder of the script.
+func submitDir(name string) func(string) bool {
+	return func(p string) bool {
+		for _, from := range []string{"", filepath.Dir(name)} {
+			if !filepath.IsAbs(p) {
+				p = filepath.Join(from, p)
+			}
+			if st, err := os.Stat(p); err == nil && st.IsDir() {
+				return true
+			}
+		}
+		return false
 	}
 }
 

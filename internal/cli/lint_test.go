@@ -46,6 +46,30 @@ func TestLintForeign(t *testing.T) {
 	}
 }
 
+// A folder for the output that is there needs no warning, beside the script or under --chdir.
+func TestLintOutputDir(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "logs"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{
+		"#SBATCH -o logs/%j\n":                                         false,
+		"#SBATCH -o late/%j\n":                                         true,
+		"#SBATCH -o logs/%j\n#SBATCH -D /nowhere/at/all\n":             true,
+		"#SBATCH -o ../logs/%j\n#SBATCH -D " + dir + "/logs\n":         false,
+		"#SBATCH -o " + dir + "/logs/%j\n#SBATCH -D /nowhere/at/all\n": false,
+	} {
+		name := filepath.Join(dir, "t.sbatch")
+		if err := os.WriteFile(name, []byte("#!/bin/bash\n"+text+"srun python t.py\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, out, _ := runLint(t, "", "--slurm-version", "22.05", name)
+		if got := strings.Contains(out, "output-dir-may-not-exist"); got != want {
+			t.Errorf("%s: %v\n%s", text, got, out)
+		}
+	}
+}
+
 func TestLintFormats(t *testing.T) {
 	code, text, _ := runLint(t, badScript, "-")
 	if code != exitFound {

@@ -21,6 +21,7 @@ type Options struct {
 	Slurm   lint.Version
 	Cluster *lint.Cluster
 	Open    func(path string) ([]byte, error) // files beside the script; nil: none
+	IsDir   func(path string) bool            // whether a folder exists where jobs are submitted; nil: not known
 }
 
 // Report is what was found in one file.
@@ -40,7 +41,7 @@ func File(name string, src []byte, o Options) Report {
 	if cfg == nil {
 		cfg = &Config{}
 	}
-	lo := lint.Options{Slurm: o.Slurm, Site: cfg.siteOptions(), Cluster: o.Cluster, Enable: cfg.enabled, Disable: cfg.disabled}
+	lo := lint.Options{Slurm: o.Slurm, Site: cfg.siteOptions(), Cluster: o.Cluster, IsDir: o.IsDir, Enable: cfg.enabled, Disable: cfg.disabled}
 	r := Report{Name: name, Src: src, Script: s}
 	silent := comments(src)
 	for _, f := range lint.Run(o.Set, s, lo) {

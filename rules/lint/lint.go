@@ -51,6 +51,7 @@ type Options struct {
 	Disable func(id string) bool // rules that are not wanted; nil: none
 	Site    map[string]bool      // options of sbatch that plugins of the site add
 	Cluster *Cluster             // what sinfo and scontrol said; nil: not asked
+	IsDir   func(string) bool    // whether a path, relative to where a job would be submitted, is a folder now; nil: not known
 }
 
 // Cluster is what a cluster offers.

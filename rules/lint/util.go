@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"path"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,17 @@ import (
 func dollar(v string) bool { return strings.ContainsAny(v, "$`") && shellExpansion.MatchString(v) }
 
 var shellExpansion = lazyre.New("\\$[A-Za-z_{(]|`")
+
+// isDir reports that a folder is there already; --chdir moves relative ones.
+func (c *Ctx) isDir(dir string) bool {
+	if c.O.IsDir == nil {
+		return false
+	}
+	if d := c.S.Opt("chdir"); d != nil && !path.IsAbs(dir) {
+		dir = path.Join(d.Value, dir)
+	}
+	return c.O.IsDir(dir)
+}
 
 // patternFor turns variables of an output path into sbatch's own patterns.
 func patternFor(v string) (string, bool) {
@@ -534,7 +546,7 @@ func outputDir(c *Ctx, mkdir bool) {
 				}
 			}
 		}, "mkdir")
-		if mkdir != (made > 0) {
+		if mkdir != (made > 0) || c.isDir(dir) {
 			continue
 		}
 		if mkdir {
