@@ -134,6 +134,16 @@ func (c *Ctx) nproc(l *fact.Launch) int {
 		return 1
 	case strings.TrimSpace(l.Nproc.Text) == "gpu" || strings.TrimSpace(l.Nproc.Text) == "auto":
 		return c.gpus()
+	case l.Kind == fact.LaunchDeepSpeed && !given(l.Nproc) && !given(l.Hostfile) && !l.Open:
+		return c.gpus() // all that it sees
+	}
+	// A count of what the node has: nvidia-smi -L | wc -l.
+	if hs := c.S.HolesOf(l.Nproc.Val); len(hs) == 1 && l.Kind != fact.LaunchAccelerate && len([]rune(l.Nproc.Val)) == 1 {
+		h := hs[0]
+		count := h.Kind == "cmd" && strings.Contains(h.Text, "nvidia-smi") && (strings.Contains(h.Text, "wc -l") || strings.Contains(h.Text, "grep -c")) || h.Name == "SLURM_GPUS_ON_NODE"
+		if count && !(h.Step && (c.S.Request.GPUsPerTask > 0 || c.stepOf(l) != nil && c.stepOf(l).GPUsPerTask > 0)) {
+			return c.gpus()
+		}
 	}
 	return 0
 }

@@ -15,14 +15,21 @@ var _ = Checks.Add("missing-rdzv", func(c *Ctx) {
 	}
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
 		st := c.stepOf(l)
-		if st == nil || !c.inSrun(l) || !elastic(l) || l.Open || st.Unknown || st.EffNodes < 2 || st.EffTPN > 1 {
-			return
-		}
-		if c.perNode(l) {
+		if st == nil || !c.inSrun(l) || !elastic(l) || l.Open || c.perNode(l) {
 			return
 		}
 		n, known := num(l.Nnodes)
 		endpoint := given(l.Endpoint) || given(l.MasterAddr)
+		if st.Unknown && st.Nodes == 0 && st.Opt("nodes") == nil && given(l.Nnodes) && !(known && n == 1) && !endpoint && !l.Standalone {
+			// srun $ARGS: whatever is in it, torchrun has no place to meet.
+			if r := &c.S.Request; r.EffectiveNodes >= 2 && r.EffectiveTPN == 1 {
+				c.Hit(l.Pos, "variant", "endpoint", "nodes", itoa(r.EffectiveNodes))
+			}
+			return
+		}
+		if st.Unknown || st.EffNodes < 2 || st.EffTPN > 1 {
+			return
+		}
 		switch {
 		case l.Standalone:
 			c.Hit(l.Pos, "variant", "standalone", "nodes", itoa(st.EffNodes))

@@ -45,8 +45,18 @@ func (p *parser) body() {
 	w := &walker{p: p, step: -1, outer: -1, heredoc: -1, env: &scope{}, funcs: map[string]*function{}}
 	stmts, err := parseShell(p.src, s.Shell)
 	if err != nil && s.Shell != "zsh" {
+		// <NAME> left to fill in is no fault of the shell text: the rest is read
+		// as if it were filled in.
+		if text, found := fillIn(p.src); len(found) > 0 {
+			if again, err2 := parseShell(text, s.Shell); err2 == nil || err.Pos.Before(err2.Pos) {
+				s.Placeholders = append(s.Placeholders, found...)
+				stmts, err = again, err2
+			}
+		}
 		s.Syntax = err
-		p.angle()
+		if err != nil {
+			p.angle()
+		}
 	}
 	s.Parsed = true
 	for _, st := range stmts {
