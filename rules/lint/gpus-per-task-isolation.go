@@ -21,7 +21,7 @@ var _ = Checks.Add("gpus-per-task-isolation", func(c *Ctx) {
 		} else if d := s.Opt("gpus-per-task"); d != nil {
 			per, pos = r.GPUsPerTask, d.Pos
 		}
-		if per != 1 || c.says("lightning", "pl_", "--trainer", "trainer.devices", "trainer.accelerator", "nemo", "gpu-bind", "gpu_bind", "tres-bind", "allow-task-sharing", "--device cuda:0", "--device=cuda:0") {
+		if per != 1 || c.lightning() || c.says("nemo", "gpu-bind", "gpu_bind", "tres-bind", "allow-task-sharing", "--device cuda:0", "--device=cuda:0") {
 			return
 		}
 		for i := range s.Assigns { // the task chooses its GPU itself

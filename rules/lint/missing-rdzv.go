@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
@@ -15,7 +16,14 @@ var _ = Checks.Add("missing-rdzv", func(c *Ctx) {
 	}
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
 		st := c.stepOf(l)
-		if st == nil || !c.inSrun(l) || !elastic(l) || l.Open || c.perNode(l) {
+		if st == nil || !c.inSrun(l) || l.Open || c.perNode(l) {
+			return
+		}
+		if l.Kind == fact.LaunchDeepSpeed && st.Tool == "srun" && !st.Unknown && st.EffNodes >= 2 && st.EffTPN == 1 && !given(l.Hostfile) && !given(l.NodeRank) && !c.assigned("DLTS_HOSTFILE") {
+			c.Hit(l.Pos, "variant", "deepspeed", "launcher", "deepspeed", "nodes", itoa(st.EffNodes))
+			return
+		}
+		if !elastic(l) {
 			return
 		}
 		n, known := num(l.Nnodes)
@@ -37,6 +45,8 @@ var _ = Checks.Add("missing-rdzv", func(c *Ctx) {
 			c.Hit(l.Pos, "variant", "nnodes", "nodes", itoa(st.EffNodes))
 		case !endpoint:
 			c.Hit(l.Pos, "variant", "endpoint", "nodes", itoa(st.EffNodes))
+		case !given(l.Endpoint) && l.Backend.Known && l.Backend.Text == "c10d":
+			c.Hit(l.Pos, "variant", "c10d", "nodes", itoa(st.EffNodes)).Sev(diag.Warning)
 		}
 	})
 })

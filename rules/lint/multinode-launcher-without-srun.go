@@ -22,8 +22,13 @@ var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
 		}
 	}
 	other := false
+	c.cmds(func(x *fact.ScriptCmd) {
+		if len(x.Words) > 1 && !envHook.MatchString(x.Words[1].Text) {
+			other = true // text that may hold srun
+		}
+	}, "eval")
 	c.cmds(func(x *fact.ScriptCmd) { other = other || !x.Subst }, "parallel", "ray", "horovodrun", "dask", "dask-mpi", "sbcast", "xargs")
-	if other || c.says("hostfile", "host_file", "ray start", "ray.init", "--launcher slurm", "--launcher=slurm", "submitit", "srun_args=", "eval ") {
+	if other || c.says("hostfile", "host_file", "ray start", "ray.init", "--launcher slurm", "--launcher=slurm", "submitit", "srun_args=") {
 		return
 	}
 	var first *fact.Launch
@@ -74,3 +79,6 @@ var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
 
 // trainName are names of programs that train.
 var trainName = lazyre.New(`(?i)train|main|finetune|fine_tune|ddp|fsdp|benchmark|distributed`)
+
+// envHook is what eval runs to set up an environment.
+var envHook = lazyre.New(`conda|mamba|pyenv|direnv|ssh-agent|modulecmd|poetry|brew|uv `)

@@ -13,6 +13,11 @@ var _ = Checks.Add("torchrun-per-gpu-task", func(c *Ctx) {
 		if st == nil || !c.inSrun(l) || !distributed(l) || l.Kind == fact.LaunchHorovod || st.EffTPN < 2 {
 			return
 		}
+		if l.Kind == fact.LaunchDeepSpeed && given(l.Hostfile) && c.gpus() > 1 {
+			g := c.gpus()
+			c.Hit(l.Pos, "launcher", l.Kind, "tasks", itoa(st.EffTPN), "nproc", itoa(g), "ranks", itoa(st.EffTPN*g))
+			return
+		}
 		n := c.nproc(l)
 		if l.Kind == fact.LaunchAccelerate && n == 0 {
 			n, _ = num(l.Nproc)

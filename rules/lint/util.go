@@ -212,7 +212,7 @@ func (c *Ctx) findRanks() []rankUse {
 			out = append(out, u)
 		}
 	}
-	lightning := c.says("lightning", "trainer.")
+	lightning := c.lightning()
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
 		st := c.stepOf(l)
 		if st == nil || !c.inSrun(l) {
