@@ -35,7 +35,15 @@ var _ = Checks.Add("missing-rdzv", func(c *Ctx) {
 			}
 			return
 		}
-		if st.Unknown || st.EffNodes < 2 || st.EffTPN > 1 {
+		if st.Unknown || st.EffNodes < 2 {
+			return
+		}
+		if st.EffTPN > 1 {
+			// One launcher per task is reported by torchrun-per-gpu-task. With the
+			// tasks mended, there is still no place to meet.
+			if nodes := l.Nnodes; given(nodes) && nodes.Known && !(known && n < 2) && !endpoint && !l.Standalone && !given(l.Backend) {
+				c.Hit(l.Pos, "variant", "endpoint", "nodes", itoa(st.EffNodes))
+			}
 			return
 		}
 		switch {

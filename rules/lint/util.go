@@ -462,15 +462,21 @@ func installer(x *fact.ScriptCmd) (string, []string) {
 
 // localEnv reports whether an install goes to an environment of this job.
 func localEnv(c *Ctx, x *fact.ScriptCmd) bool {
+	inTmp := false // the working directory is the job's own
 	for i := range c.S.Commands {
 		y := &c.S.Commands[i]
 		if y.Seq > x.Seq {
 			break
 		}
 		switch y.Name {
+		case "cd", "pushd":
+			inTmp = len(y.Words) > 1 && (strings.Contains(y.Words[1].Text, "TMPDIR") || strings.HasPrefix(y.Words[1].Text, "/tmp"))
 		case "virtualenv", "source", ".", "conda", "python", "python3", "uv", "mamba", "micromamba":
 			for _, w := range y.Words {
 				if strings.Contains(w.Text, "TMPDIR") || strings.HasPrefix(w.Text, "/tmp") || strings.Contains(w.Text, "SLURM_JOB_ID") || strings.Contains(w.Text, "/local") && strings.Contains(w.Text, "scratch") {
+					return true
+				}
+				if inTmp && strings.HasSuffix(w.Text, "/bin/activate") && !strings.HasPrefix(w.Text, "/") && !strings.HasPrefix(w.Text, "~") && !strings.HasPrefix(w.Text, "$") {
 					return true
 				}
 			}
