@@ -335,7 +335,7 @@ func (p *parser) lookalike(raw, t []byte, line int, done bool) {
 		p.stray(fact.StrayMisspelt, raw, line, lead) // #SBATCh: the case counts
 	case blank == 0 && lead == 0 && opt && strings.EqualFold(w, "SBATCH"):
 		p.stray(fact.StrayLower, raw, line, lead)
-	case blank == 0 && lead == 0 && opt && w == strings.ToUpper(w) && w != "SLURM" && slip(w, "SBATCH"):
+	case blank == 0 && lead == 0 && opt && w == strings.ToUpper(w) && !switchedOff(w) && slip(w, "SBATCH"):
 		p.stray(fact.StrayMisspelt, raw, line, lead)
 	}
 }
@@ -350,6 +350,12 @@ func mostlyUpper(w string) bool {
 		}
 	}
 	return n <= 2
+}
+
+// switchedOff reports words that are near SBATCH and meant so: XSBATCH is an
+// option taken out on purpose, YBATCH a directive of another tool (ybatch).
+func switchedOff(w string) bool {
+	return w == "SLURM" || w == "YBATCH" || w == "NOSBATCH" || len(w) == 7 && strings.HasSuffix(w, "SBATCH") && w[0] != 'S'
 }
 
 // slip reports whether two words are one or two edits apart (a swap of
