@@ -33,6 +33,9 @@ func (v *view) collectives() {
 	marks := v.ev("S021", "S022")
 	v.used["S023"], v.used["S024"], v.used["S025"], v.used["S026"], v.used["S038"], v.used["S039"], v.used["S043"] = true, true, true, true, true, true, true
 	ws := v.l.Works
+	if v.lateRank() {
+		return
+	}
 	if len(ws) == 0 {
 		if len(stuck) > 0 {
 			c := v.add(cand{id: "run-collective-hang", cert: diag.Likely, tier: 2}, cap4(stuck)...)
@@ -171,6 +174,9 @@ func differ(rows []fact.Work) (bool, string) {
 			for _, w := range g {
 				if w.Op != g[0].Op {
 					return true, "op"
+				}
+				if w.NumelIn >= 0 && g[0].NumelIn >= 0 && w.NumelIn != g[0].NumelIn && evenOp(w.Op) {
+					return true, "size"
 				}
 			}
 		}

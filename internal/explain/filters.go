@@ -59,6 +59,9 @@ func (v *view) decideFilters() {
 			return
 		}
 	}
+	if v.strangeUUIDs(es, over) {
+		return
+	}
 	gpus := map[string]bool{}
 	for _, s := range v.facts(kind.GPU) {
 		if s.Name != "" {
@@ -90,4 +93,25 @@ func beyond(list string, n int) bool {
 	first, _, _ := strings.Cut(list, ",")
 	i, err := strconv.Atoi(first)
 	return err == nil && i >= n
+}
+
+// strangeUUIDs judges a CUDA_VISIBLE_DEVICES that names GPUs by UUIDs of which
+// nvidia-smi -L lists none. A beginning of a UUID is as good as the whole.
+func (v *view) strangeUUIDs(es []*fact.Event, over []string) bool {
+	listed := v.facts(kind.UUID)
+	val, s, ok := v.lastEnv("CUDA_VISIBLE_DEVICES")
+	if !ok || len(listed) == 0 || !strings.HasPrefix(val, "GPU-") && !strings.HasPrefix(val, "MIG-") {
+		return false
+	}
+	for _, u := range strings.Split(val, ",") {
+		for _, l := range listed {
+			if strings.HasPrefix(l.V, strings.TrimSpace(u)) {
+				return false
+			}
+		}
+	}
+	c := v.add(cand{id: "gpu-visible-devices-wrong", cert: diag.Proven, over: over, args: diag.Args{"var": "CUDA_VISIBLE_DEVICES", "value": val}}, cap4(es)...)
+	v.said(c, s)
+	v.said(c, first(listed, 2)...)
+	return true
 }

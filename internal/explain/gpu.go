@@ -512,6 +512,11 @@ func (v *view) gpuMissing(es []*fact.Event) {
 		c.needs = append(c.needs, "scontrol show job JOBID | grep TRES")
 		return
 	}
+	if ms := v.facts(kind.NoModule); len(ms) > 0 {
+		c := v.add(cand{id: "gpu-driver-missing", cert: diag.Proven, over: []string{"run-exception", "gpu-not-allocated"}}, cap4(es)...)
+		v.said(c, first(ms, 3)...)
+		return
+	}
 	if len(noDriver) > 0 {
 		login := v.loginNode()
 		c := cand{id: "gpu-driver-missing", cert: diag.Likely, over: []string{"run-exception", "gpu-not-allocated"}}

@@ -442,7 +442,7 @@ func (v *view) nodesDiffer() {
 	if !diffNet && !diffHCA && len(mixed) == 0 || len(per) < 2 && len(mixed) == 0 {
 		return
 	}
-	if !v.dead && !v.stopped() && len(mixed) == 0 {
+	if !v.dead && !v.stopped() && !v.setupOpen() && len(mixed) == 0 {
 		return
 	}
 	c := cand{id: "net-differs-between-nodes", cert: diag.Likely, tier: 1}
@@ -467,6 +467,19 @@ func (v *view) nodesDiffer() {
 // stopped reports that a wrapper ended a job that no longer said anything.
 func (v *view) stopped() bool {
 	return len(v.facts("silence")) > 0
+}
+
+// setupOpen reports that NCCL began to set communicators up, that no rank says
+// that it ended, and that nothing was trained.
+func (v *view) setupOpen() bool {
+	began := false
+	for _, s := range v.facts(kind.Init) {
+		if s.V == "COMPLETE" {
+			return false
+		}
+		began = true
+	}
+	return began && !v.trained() && len(v.facts("success")) == 0
 }
 
 func distinct(ss []fact.Said) bool {

@@ -151,9 +151,16 @@ func TorchDir(l *fact.Logs) string {
 // warnings run through, and where it is seen.
 func (v *view) torchDir() (string, fact.Place) {
 	for i := range v.l.Exceptions {
-		for _, f := range v.l.Exceptions[i].Frames {
+		x := &v.l.Exceptions[i]
+		for _, f := range x.Frames {
 			if d := beforeTorch(f.File); d != "" {
-				return d, v.l.Exceptions[i].Place
+				return d, x.Place
+			}
+		}
+		// cannot import name 'x' from 'torch.y' (/path/site-packages/torch/y/__init__.py)
+		if _, in, ok := strings.Cut(x.Message, " (/"); ok && strings.Contains(x.Message, " from 'torch") {
+			if d := beforeTorch("/" + in); d != "" {
+				return d, x.Place
 			}
 		}
 	}

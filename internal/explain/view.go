@@ -342,7 +342,7 @@ func (v *view) deathSigns() bool {
 	}
 	deadly := map[string]bool{"S021": true, "S022": true, "S029": true, "S030": true, "S036": true, "S037": true, "S089": true, "S092": true, "S093": true, "S094": true, "S095": true,
 		"S241": true, "S242": true, "S243": true, "S244": true, "S245": true, "S246": true, "S247": true, "S248": true, "S249": true, "S250": true, "S251": true, "S252": true, "S263": true,
-		"S254": true, "S255": true, "S256": true, "S257": true, "S259": true, "S264": true, "S327": true, "S328": true, "S511": true}
+		"S100": true, "S101": true, "S254": true, "S255": true, "S256": true, "S257": true, "S259": true, "S264": true, "S327": true, "S328": true, "S511": true}
 	for _, e := range v.l.Events {
 		if !e.Quoted && deadly[e.Sig] && !done && last[e.File] < e.Line {
 			if (e.Sig == "S242" || e.Sig == "S244") && v.restartedAfter(e.Place) {

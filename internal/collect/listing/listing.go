@@ -34,6 +34,7 @@ type Parser struct {
 	smi      int        // lines since an nvidia-smi banner
 	smiGPU   string
 	lastCmd  string
+	echo     string // variable whose value the last command shows
 	cmdAge   int
 }
 
@@ -51,6 +52,7 @@ func (p *Parser) Command(c fact.ShellCmd) {
 	}
 	p.showName, p.showVer, p.replBare = "", "", ""
 	p.asking(c.Text)
+	p.echoes(c.Text)
 }
 
 var interesting = lazyre.New(`^(?:torch|pytorch|libtorch|torchvision|torchaudio|torch-?geometric|pytorch-mutex|pytorch-cuda|pytorch-gpu|pytorch-cpu|cpuonly|nccl|nvidia-[a-z0-9-]+|cuda-version|cudatoolkit|cudnn|cupy[a-z0-9-]*|triton|pytorch-triton[a-z-]*|flash[-_]attn|apex|xformers|mamba[-_]ssm|causal[-_]conv1d|transformer[-_]engine[a-z0-9_-]*|deepspeed|vllm|intel-extension-for-pytorch|oneccl[a-z0-9_-]*|tensorflow|jax)$`)
@@ -77,7 +79,8 @@ var (
 	smiRow    = lazyre.New(`^\|\s+(\d+)\s+(\S.*?)\s+(?:On|Off|N/A)\s*\|\s*([0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+)`)
 	smiUse    = lazyre.New(`(\d+)MiB /\s*(\d+)MiB \|\s+\d+%\s+(\S.*?)\s*\|`)
 	smiProc   = lazyre.New(`^\|\s+(\d+)\s+(?:N/A|\d+)\s+(?:N/A|\d+)\s+(\d+)\s+\S+\s+(\S.*?)\s+(\d+)MiB \|`)
-	gpuL      = lazyre.New(`^GPU (\d+): ([A-Z][\w ./-]+?)(?: \(UUID: .*\))?$`)
+	gpuL      = lazyre.New(`^GPU (\d+): ([A-Z][\w ./-]+?)(?: \(UUID: (\S+)\))?$`)
+	migL      = lazyre.New(`^\s*MIG \S+\s+Device\s+\d+: \(UUID: (MIG-\S+)\)`)
 	gpuCSV    = lazyre.New(`^((?:NVIDIA|Tesla|Quadro|GeForce|AMD)\b[^,]*), ?(\d{3}\.[\d.]+)$`)
 	fileVer   = lazyre.New(`[-_/](\d+\.\d+\.\d+[\w.+%-]*?)(?:-cp|-py|\.tar|/|$)`)
 	bareDrv   = lazyre.New(`^\d{3}\.\d+(\.\d+)?$`)
@@ -116,7 +119,7 @@ var (
 	lightRank = lazyre.New(`(?i)GLOBAL_RANK: (\d+), MEMBER: \d+/(\d+)`)
 	nnodesRe  = lazyre.New(`(?:--nnodes[ =]|min_nodes\s*: |num_nodes[ =:]+|nnodes[ =]+)(\d+)`)
 	endpoint  = lazyre.New(`rdzv[_-]endpoint\s*[:= ]\s*([\w.\-:\[\]]+)`)
-	silentRe  = lazyre.New(`(?i)no output for \d+|(?:sending|send) SIG(?:TERM|KILL)|watchdog: no progress`)
+	silentRe  = lazyre.New(`(?i)no output for \d+|(?:sending|send) SIG(?:TERM|KILL)|\bno progress (?:since|for|in)\b|watchdog: no progress|\bstalled for \d+|\bhang (?:was )?detected\b|\bjob (?:is )?hung\b|\bkilling (?:the )?(?:process )?(?:group|job|step|hung)`)
 	rankHost  = lazyre.New(`(?i)\bhost(?:name)?[ =:]+(\S+) (?:global_)?rank[ =:]+(\d+)\b`)
 	sacctRow  = lazyre.New(`^(\d+(?:_\d+)?(?:\.\S+)?)\s+.*?\b(COMPLETED|FAILED|TIMEOUT|OUT_OF_ME\S*|CANCELLED(?: by \d+)?\+?|NODE_FAIL|PREEMPTED|REQUEUED|BOOT_FAIL|DEADLINE|RUNNING|PENDING)`)
 	sacctEC   = lazyre.New(`\b(\d+:\d+)\b`)
@@ -153,7 +156,7 @@ func (p *Parser) Feed(text, msg string, pl fact.Place, nccl bool, out *fact.List
 			return
 		}
 	}
-	if p.answers(msg, add) || p.forms(text, msg, add) {
+	if p.echoed(msg, add) || p.answers(msg, add) || p.kernel(msg, add) || p.forms(text, msg, add) {
 		return
 	}
 	p.tables(text, msg, add)
@@ -271,7 +274,9 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 		if p.header == "conda" {
 			row = strings.TrimLeft(msg, " ") // micromamba indents
 		}
-		if m := column.FindStringSubmatch(row); m != nil {
+		if m := pixiRow.FindStringSubmatch(row); m != nil {
+			pkg(m[1], m[2], m[3])
+		} else if m := column.FindStringSubmatch(row); m != nil {
 			if p.header == "conda" || m[3] != "" || p.header == "pip" || strings.Contains(msg, "  ") || strings.Contains(p.lastCmd, "pip") || strings.Contains(p.lastCmd, "conda") {
 				pkg(m[1], m[2], m[3])
 			}
@@ -348,6 +353,14 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 	case strings.HasPrefix(msg, "GPU "):
 		if m := gpuL.FindStringSubmatch(msg); m != nil {
 			add(kind.GPU, m[1], m[2], "")
+			if m[3] != "" {
+				add(kind.UUID, m[1], m[3], "")
+			}
+			return
+		}
+	case has("(UUID: MIG-"):
+		if m := migL.FindStringSubmatch(msg); m != nil {
+			add(kind.UUID, "", m[1], "")
 			return
 		}
 	case strings.HasPrefix(msg, "PyTorch version:"):
@@ -501,7 +514,7 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 			add(kind.Endpoint, "", m[1], "")
 		}
 	}
-	if has("no output") || has("No output") || has("SIGTERM") {
+	if has("o output") || has("SIGTERM") || has("o progress") || has("stalled") || has("hang ") || has("hung") || has("illing ") {
 		if silentRe.MatchString(msg) && !has("closing signal") && !has("death signal") {
 			add(kind.Silence, "", msg, "")
 		}

@@ -16,6 +16,8 @@ const (
 	Driver     = "driver"         // NVIDIA driver version; Aux: CUDA version that it supports
 	OtherGPU   = "other-gpu"      // V: amd or intel, as lspci, rocm-smi … show an accelerator
 	GPU        = "gpu"            // name: index; V: model
+	UUID       = "gpu-uuid"       // of a GPU or of a part of one (MIG), as nvidia-smi -L lists them
+	NoModule   = "no-module"      // the kernel's words for an NVIDIA module that is not there or cannot be loaded
 	Proc       = "gpu-process"    // name: GPU index; V: process; Aux: MiB
 	Mode       = "compute-mode"
 	Env        = "env"      // environment variable
