@@ -43,19 +43,19 @@ func (v *view) decideFilters() {
 		return
 	}
 	for _, s := range v.scripts {
-		var a, b srcCmd
-		for _, c := range s.cmds {
-			if m := setsFilter.FindStringSubmatch(c.text); m != nil && perLocal.MatchString(m[2]) {
-				if m[1] == "ROCR_VISIBLE_DEVICES" {
-					a = c
-				} else {
-					b = c
-				}
+		var a, b *fact.Assign
+		for _, x := range s.assigns("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL") {
+			switch {
+			case !perLocal.MatchString(x.Value.Raw + x.Value.Text):
+			case x.Name == "ROCR_VISIBLE_DEVICES":
+				a = x
+			default:
+				b = x
 			}
 		}
-		if a.line > 0 && b.line > 0 {
-			c := v.add(cand{id: "gpu-visible-devices-wrong", cert: diag.Likely, over: over, args: diag.Args{"var": setsFilter.FindStringSubmatch(b.text)[1]}}, cap4(es)...)
-			c.ev = append(c.ev, v.scriptEv(s, a.line, a.text), v.scriptEv(s, b.line, b.text))
+		if a != nil && b != nil {
+			c := v.add(cand{id: "gpu-visible-devices-wrong", cert: diag.Likely, over: over, args: diag.Args{"var": b.Name}}, cap4(es)...)
+			c.ev = append(c.ev, s.ev(a.Pos), s.ev(b.Pos))
 			return
 		}
 	}
@@ -77,10 +77,7 @@ func (v *view) decideFilters() {
 	}
 }
 
-var (
-	setsFilter = lazyre.New(`\b(ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|CUDA_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL)=(\S+)`)
-	perLocal   = lazyre.New(`LOCALID|LOCAL_RANK|local_rank`)
-)
+var perLocal = lazyre.New(`LOCALID|LOCAL_RANK|local_rank`)
 
 // noGPUEvents are exceptions about a process that sees no GPU.
 func (v *view) noGPUEvents() []*fact.Event {

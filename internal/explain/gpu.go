@@ -325,9 +325,6 @@ func uniqLines(es []*fact.Event) []*fact.Event {
 	return out
 }
 
-// setsVisible matches an assignment of plain indexes.
-var setsVisible = lazyre.New(`(?:^|\s)(?:export )?CUDA_VISIBLE_DEVICES=([\d,]+)(?:\s|$)`)
-
 var oomGPU = lazyre.New(`\bGPU (\d+)\b`)
 
 func (v *view) excTyped(suffix string) []*fact.Exception {
@@ -406,9 +403,13 @@ func (v *view) containerWithoutGPU() ([]fact.Evidence, bool) {
 	}
 	var out []fact.Evidence
 	for _, s := range v.scripts {
-		for _, c := range s.cmds {
-			if check(c.text) {
-				out = append(out, v.scriptEv(s, c.line, c.text))
+		for i := range s.f.Commands {
+			c := &s.f.Commands[i]
+			if b := c.Container; b != nil && c.Pos == b.Pos && !c.Dead && !b.NV && !b.ROCm && !b.Open {
+				switch b.Tool {
+				case "singularity", "apptainer", "docker", "podman", "nerdctl":
+					out = append(out, s.ev(s.stmt(i)))
+				}
 			}
 		}
 	}
@@ -468,14 +469,12 @@ func (v *view) gpuMissing(es []*fact.Event) {
 	}
 	asked := false
 	for _, s := range v.batch() {
-		if _, ok := s.gpus(); ok {
-			asked = true
-		}
+		asked = asked || s.f.Request.GPUAsked
 	}
 	for _, s := range v.batch() {
-		if ls := lateGPU(s); ls.line > 0 && (tresNone.V != "" || !asked) {
+		if late, ok := s.lateGPU(); ok && (tresNone.V != "" || !asked) {
 			c := v.add(cand{id: "slurm-directive-ignored", cert: diag.Proven, over: append(over, "gpu-not-allocated")}, cap4(es)...)
-			c.ev = append(c.ev, v.scriptEv(s, ls.line, ls.text))
+			c.ev = append(c.ev, late)
 			v.said(c, tresNone)
 			return
 		}
@@ -498,7 +497,7 @@ func (v *view) gpuMissing(es []*fact.Event) {
 	}
 	if len(v.facts(kind.GPU)) == 0 {
 		for _, s := range v.batch() {
-			if _, ok := s.gpus(); !ok && !s.exclusive() && len(s.opts) > 1 && (s.num("nodes") > 0 || s.num("ntasks") > 0 || s.num("ntasks-per-node") > 0 || s.num("cpus-per-task") > 0) {
+			if r := &s.f.Request; !r.GPUAsked && !r.Exclusive && len(s.f.Directives) > 1 && r.Nodes+r.Tasks+r.TasksPerNode+r.CPUsPerTask > 0 {
 				c := v.add(cand{id: "gpu-not-allocated", cert: diag.Likely, over: over}, cap4(es)...)
 				v.noGPULine(c)
 				c.needs = append(c.needs, "scontrol show job JOBID | grep TRES")
@@ -546,28 +545,10 @@ func (v *view) lastEnv(name string) (string, fact.Said, bool) {
 	return "", fact.Said{}, false
 }
 
-// lateGPU returns a GPU request that sbatch does not read: after the first
-// command, not in column 1, or in lower case.
-func lateGPU(s *script) opt {
-	for i, l := range s.Lines {
-		if m := notDirective.FindString(l); m != "" && strings.Contains(l, "gpu") {
-			return opt{"", "", s.From + i, l}
-		}
-	}
-	for _, o := range s.late {
-		if strings.Contains(o.name, "gpu") || strings.Contains(o.val, "gpu") {
-			return o
-		}
-	}
-	return opt{}
-}
-
-var notDirective = lazyre.New(`^(?:[ \t]+#SBATCH|\s*# SBATCH|#(?:sbatch|Sbatch|SBTACH|SBACTH|SBATH)) +-`)
-
 func (v *view) noGPULine(c *cand) {
 	for _, s := range v.batch() {
-		if len(s.opts) > 0 {
-			c.ev = append(c.ev, v.scriptEv(s, s.opts[0].line, s.opts[0].text))
+		if ev := s.first(); ev != nil {
+			c.ev = append(c.ev, ev...)
 			return
 		}
 	}
@@ -586,38 +567,42 @@ func (v *view) sourceSetsVisible() (fact.Evidence, string, bool) {
 		}
 	}
 	for _, s := range v.scripts {
-		for _, c := range s.cmds {
-			if m := setsVisible.FindStringSubmatch(c.text); m != nil {
-				return v.scriptEv(s, c.line, c.text), m[1], true
+		for _, a := range s.assigns("CUDA_VISIBLE_DEVICES") {
+			if val := exportedValue(a); val != "" && strings.Trim(val, "0123456789,") == "" {
+				return s.ev(a.Pos), val, true
 			}
 		}
 	}
 	return fact.Evidence{}, "", false
 }
 
-var gresNone = lazyre.New(`--gres=(?:none|gpu:0|NONE)\b|--gpus(?:-per-\w+)?[= ]0\b`)
-
 // stepWithoutGPU finds the srun that starts the program with no GPU.
 func (v *view) stepWithoutGPU() (fact.Evidence, bool) {
 	for _, s := range v.scripts {
-		var def srcCmd
-		for _, c := range s.cmds {
-			if gresNone.MatchString(c.text) {
-				if torchrunRe.MatchString(c.text) || strings.Contains(c.text, "python") {
-					if torchrunRe.MatchString(c.text) {
-						return v.scriptEv(s, c.line, c.text), true
-					}
-				}
-				if i := strings.IndexByte(c.text, '='); i > 0 && !strings.ContainsAny(c.text[:i], " ") {
-					def = c
-				}
+		for i := range s.f.Launches {
+			l := &s.f.Launches[i]
+			if l.Dead || l.Step < 0 || l.Kind == fact.LaunchPython && !strings.Contains(l.Program, "train") {
+				continue // a python of its own may well work without a GPU
 			}
-			if def.line > 0 && strings.Contains(c.text, "$"+def.text[:strings.IndexByte(def.text, '=')]) && (torchrunRe.MatchString(c.text) || strings.Contains(c.text, "train")) {
-				return v.scriptEv(s, def.line, def.text), true
+			if o := noGPU(&s.f.Steps[l.Step]); o != nil {
+				return s.optEv(o), true
 			}
 		}
 	}
 	return fact.Evidence{}, false
+}
+
+// noGPU returns the option of a step that takes its GPUs away.
+func noGPU(t *fact.Step) *fact.Directive {
+	if o := t.Opt("gres"); o != nil && (strings.EqualFold(o.Value, "none") || o.Value == "gpu:0") {
+		return o
+	}
+	for _, n := range []string{"gpus", "gpus-per-node", "gpus-per-task"} {
+		if o := t.Opt(n); o != nil && o.Value == "0" {
+			return o
+		}
+	}
+	return nil
 }
 
 // loginNode returns the sign that this is a login node.
@@ -683,9 +668,9 @@ func (v *view) decideIndex() {
 	if len(bind) > 0 {
 		c := v.add(cand{id: "slurm-gpu-binding", cert: diag.Proven, over: []string{"gpu-shared-by-ranks", "gpu-index-out-of-range", "run-exception"}}, cap4(bind)...)
 		for _, s := range v.batch() {
-			for _, cmd := range s.cmds {
-				if strings.Contains(cmd.text, "--gpu-bind") {
-					c.ev = append(c.ev, v.scriptEv(s, cmd.line, cmd.text))
+			for _, t := range s.steps() {
+				if t.Opt("gpu-bind") != nil {
+					c.ev = append(c.ev, s.ev(s.stmt(t.Cmd)))
 				}
 			}
 		}
@@ -722,16 +707,17 @@ func (v *view) decideIndex() {
 // perTask reports whether tasks are shown one GPU each, and where that is asked.
 func (v *view) perTask() (bool, fact.Evidence) {
 	for _, s := range v.scripts {
-		for _, c := range s.cmds {
-			if srunRe.MatchString(c.text) && (strings.Contains(c.text, "--gpus-per-task") || strings.Contains(c.text, "--gpu-bind=single") || strings.Contains(c.text, "--gpu-bind=per_task")) {
-				return true, v.scriptEv(s, c.line, c.text)
+		for _, t := range s.steps() {
+			b := t.Opt("gpu-bind")
+			if t.Opt("gpus-per-task") != nil || b != nil && (strings.HasPrefix(b.Value, "single") || strings.HasPrefix(b.Value, "per_task")) {
+				return true, s.ev(s.stmt(t.Cmd))
 			}
 		}
-		if o, ok := s.get("gpus-per-task"); ok && s.tasksPerNode() != 1 {
-			return true, v.scriptEv(s, o.line, o.text)
+		if r := &s.f.Request; s.f.Opt("gpus-per-task") != nil && (r.Tasks+r.TasksPerNode == 0 || r.EffectiveTPN != 1) {
+			return true, s.opts("gpus-per-task")[0]
 		}
-		if o, ok := s.get("gpu-bind"); ok && !strings.HasPrefix(o.val, "none") {
-			return true, v.scriptEv(s, o.line, o.text)
+		if o := s.f.Opt("gpu-bind"); o != nil && !strings.HasPrefix(o.Value, "none") {
+			return true, s.ev(o.Pos)
 		}
 	}
 	for _, c := range v.l.Commands {

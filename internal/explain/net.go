@@ -8,6 +8,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
+	"github.com/ncclinic/ncclinic/internal/mask"
 )
 
 // decideNet judges NCCL's transports.
@@ -115,10 +116,8 @@ func (v *view) ifname() (fact.Said, bool) {
 		}
 	}
 	for _, s := range v.scripts {
-		for _, c := range s.cmds {
-			if m := ifSet.FindStringSubmatch(c.text); m != nil {
-				return fact.Said{Place: fact.Place{File: s.File, Line: c.line, Rank: -1, Local: -1, Task: -1}, Name: "NCCL_SOCKET_IFNAME", V: m[1], Text: c.text}, true
-			}
+		for _, a := range s.assigns("NCCL_SOCKET_IFNAME") {
+			return s.said(a.Pos, a.Name, mask.Text(a.Value.Text)), true
 		}
 	}
 	for _, c := range v.l.Commands {

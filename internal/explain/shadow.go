@@ -7,6 +7,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
+	"github.com/ncclinic/ncclinic/internal/mask"
 )
 
 // decideShadow judges a program that runs another torch than the one that its
@@ -96,10 +97,8 @@ func (v *view) pythonPath() []fact.Said {
 		}
 	}
 	for _, s := range v.scripts {
-		for _, c := range s.cmds {
-			if m := setsPath.FindStringSubmatch(c.text); m != nil {
-				all = append(all, fact.Said{Place: fact.Place{File: s.File, Line: c.line, Rank: -1, Local: -1, Task: -1}, V: m[1], Text: c.text})
-			}
+		for _, a := range s.assigns("PYTHONPATH") {
+			all = append(all, s.said(a.Pos, a.Name, mask.Text(a.Value.Text)))
 		}
 	}
 	for _, c := range v.l.Commands {

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -897,14 +898,14 @@ func (v *view) excAt(e *fact.Event) *fact.Exception {
 // moduleEv quotes the module load of the script that names one of the words.
 func (v *view) moduleEv(c *cand, words ...string) {
 	for _, s := range v.scripts {
-		for _, cmd := range s.cmds {
-			l := strings.ToLower(cmd.text)
-			if !strings.HasPrefix(l, "module ") && !strings.HasPrefix(l, "ml ") {
+		for i := range s.f.Commands {
+			cmd := &s.f.Commands[i]
+			if cmd.Name != "module" && cmd.Name != "ml" {
 				continue
 			}
-			for _, w := range words {
-				if strings.Contains(l, w) {
-					c.ev = append(c.ev, v.scriptEv(s, cmd.line, cmd.text))
+			for _, arg := range cmd.Words {
+				if l := strings.ToLower(arg.Text); slices.ContainsFunc(words, func(w string) bool { return strings.Contains(l, w) }) {
+					c.ev = append(c.ev, s.ev(cmd.Pos))
 					return
 				}
 			}

@@ -145,6 +145,10 @@ type SourceText struct {
 	Kind  string   `json:"kind"`
 	Lines []string `json:"-"`
 	From  int      `json:"from"` // line number of Lines[0]
+	// Script is what a script says; nil for sources and what is too long. Its
+	// lines count from From, and its words are as they stand: secrets are masked
+	// in Lines only.
+	Script *Script `json:"-"`
 }
 
 // Said is one fact of a listing with its place.

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ncclinic/ncclinic/internal/collect/script"
 	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
@@ -137,13 +139,43 @@ func (r *reader) keepText(kind string, b []byte) {
 		}
 		t.Lines = append(t.Lines, r.mask(l))
 	}
+	if r.scripts += len(b); kind == fact.KindScript && r.scripts <= maxScripts {
+		t.Script = script.Parse(r.out.Files[r.file].Path, bytes.Clone(b), script.Options{})
+	}
 	r.out.Texts = append(r.out.Texts, t)
+}
+
+// maxScripts bounds the bytes of all scripts that are taken apart; sbatch takes
+// at most 4 MiB of one.
+const maxScripts = 4 << 20
+
+// keepShown adds a line to the script that the session shows.
+func (r *reader) keepShown(no int, raw []byte) {
+	t := &r.out.Texts[r.shown-1]
+	if r.scripts += len(raw) + 1; no-t.From >= maxTextLines || r.scripts > maxScripts {
+		return
+	}
+	src := r.shownSrc[r.shown-1]
+	for ; len(t.Lines) < no-t.From; src = append(src, '\n') { // blank lines between
+		t.Lines = append(t.Lines, "")
+	}
+	t.Lines = append(t.Lines, r.mask(fact.Clip(string(raw), 4096)))
+	r.shownSrc[r.shown-1] = append(append(src, raw...), '\n')
+}
+
+// shownScripts takes the scripts apart that sessions show: "cat job.sh".
+func (r *reader) shownScripts() {
+	for i, src := range r.shownSrc {
+		t := &r.out.Texts[i]
+		t.Script = script.Parse(r.out.Files[t.File].Path, src, script.Options{})
+	}
 }
 
 // finish ties together what stands in different places: processes and ranks,
 // and the year of stamps that have none.
 func (r *reader) finish() {
 	out := r.out
+	r.shownScripts()
 	pids := map[int]fact.Exit{}
 	for _, x := range out.Exits {
 		if x.By == "table" && x.PID > 0 && x.Rank >= 0 {

@@ -144,8 +144,10 @@ type reader struct {
 	lastHitLine    int
 	inReport       bool
 	prevLineNo     int
-	failing        bool // something was met in this file: new shapes of lines are not progress
-	shown          int  // index+1 of the script that a command shows
+	failing        bool           // something was met in this file: new shapes of lines are not progress
+	shown          int            // index+1 of the script that a command shows
+	shownSrc       map[int][]byte // its source, by index
+	scripts        int            // bytes of scripts so far
 	buf            []byte
 	in             *bufio.Reader // shared by the files
 	stamped        bool
@@ -162,7 +164,7 @@ type streamKey struct{ file, rank int }
 
 func newReader(e *engine, o Options, out *fact.Logs) *reader {
 	r := &reader{engine: e, opt: o, out: out, mask: o.Mask, nodes: map[string]bool{}, evSeen: map[evKey]int{}, evCount: map[int]int{},
-		excSeen: map[excKey]int{}, workSeen: map[workKey]bool{}, pidRank: map[string]int{}, streams: map[streamKey]int{}, fileRank: -1}
+		excSeen: map[excKey]int{}, workSeen: map[workKey]bool{}, pidRank: map[string]int{}, streams: map[streamKey]int{}, shownSrc: map[int][]byte{}, fileRank: -1}
 	if r.mask == nil {
 		r.mask = func(s string) string { return s }
 	}
@@ -235,9 +237,8 @@ func (r *reader) line(no int, raw []byte) {
 		r.stamped = true
 		r.say("first-time", "", fact.Clip(text, 80), "", pl)
 	}
-	if r.shown > 0 && len(r.out.Texts[r.shown-1].Lines) < maxTextLines {
-		t := &r.out.Texts[r.shown-1]
-		t.Lines = append(t.Lines, r.mask(string(raw)))
+	if r.shown > 0 {
+		r.keepShown(no, raw)
 	}
 	if r.report(text) {
 		return
