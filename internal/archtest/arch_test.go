@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 	"internal/lazyre":    {},
 	"internal/elfx":      {"internal/elfx"},
 	"internal/netsel":    {"internal/fact"},
-	"internal/tables":    {"internal/fact", "internal/pep440"},
+	"internal/tables":    {"internal/fact", "internal/pep440", "internal/lazyre"},
 	"internal/diag":      {"internal/fact"},
 	"internal/source":    {"internal/fact", "internal/source"},
 	"internal/ldso":      {"internal/fact", "internal/source", "internal/elfx"},

@@ -23,6 +23,7 @@ import (
 func Explain(l *fact.Logs, set *diag.Set, o Options) diag.Report {
 	v := newView(l, set, o)
 	v.decideSlurm()
+	v.decideStates()
 	v.decideEnv()
 	v.decideBuild()
 	v.decideTorchPackage()

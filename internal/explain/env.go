@@ -91,6 +91,10 @@ func (v *view) decideEnv() {
 		firstShell = conda[0]
 		v.add(cand{id: "env-conda-not-initialised", cert: diag.Proven, over: []string{"torch-not-installed", "env-not-activated", "run-exception"}}, cap4(conda)...)
 	}
+	if gone := v.byRule["log-conda-not-found"]; firstShell == nil && len(gone) > 0 && len(condaNone) == 0 {
+		firstShell = gone[0]
+		v.add(cand{id: "env-conda-not-initialised", cert: diag.Proven, over: []string{"torch-not-installed", "env-not-activated", "run-exception"}}, cap4(append(gone[:len(gone):len(gone)], v.peek("S339")...))...)
+	}
 	if firstShell == nil && len(condaNone)+len(noActivate) > 0 {
 		es := append(append([]*fact.Event{}, condaNone...), noActivate...)
 		firstShell = es[0]

@@ -9,6 +9,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
+	"github.com/ncclinic/ncclinic/internal/tables"
 )
 
 // decideDriver judges messages about driver, fabric and device initialisation.
@@ -135,6 +136,19 @@ func (v *view) xids(hard bool) []fact.Said {
 	return out
 }
 
+// faults are errors that nvidia-smi -q shows of this boot: uncorrectable ones of
+// the memory, rows that wait to be remapped, a reset that it asks for.
+func (v *view) faults() []fact.Said {
+	var out []fact.Said
+	for _, s := range v.facts(kind.Hardware) {
+		switch s.Name {
+		case "ecc", "remap", "recovery":
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 func (v *view) lostGPU() bool {
 	return v.has("S330", "S226", "log-nvidia-smi-gpu-lost", "S213", "S214") || len(v.xids(true)) > 0
 }
@@ -147,6 +161,17 @@ func (v *view) decideHardware() {
 	soft := v.ev("S208", "S209", "S210", "S212", "log-hip-illegal-access")
 	launch := v.ev("S211")
 	unknown := v.peek("S194", "S188", "S195", "S402")
+	faults := v.faults()
+	if len(es)+len(xid) == 0 && len(faults) > 0 && len(soft) == 0 && (len(launch)+len(unknown) > 0 || v.dead) {
+		c := v.add(cand{id: "gpu-hardware-fault", cert: diag.Likely, over: []string{"gpu-kernel-fault", "gpu-init-unknown-error", "run-collective-hang"}}, cap4(append(launch[:len(launch):len(launch)], unknown...))...)
+		v.said(c, first(faults, 3)...)
+		c.needs = append(c.needs, "dmesg -T | grep -i -e NVRM -e Xid")
+		if len(c.where) == 0 {
+			c.tier = 1
+			c.where = append(c.where, v.where(c.at))
+		}
+		return
+	}
 	if len(es) > 0 || len(xid) > 0 {
 		c := v.add(cand{id: "gpu-hardware-fault", cert: diag.Proven, over: []string{"gpu-kernel-fault", "gpu-init-unknown-error", "run-exception", "run-collective-hang", "run-native-crash", "gpu-not-allocated"}}, cap4(es)...)
 		v.said(c, first(xid, 4)...)
@@ -733,7 +758,7 @@ func (v *view) decideArch() {
 	es := v.ev("S199")
 	warn := v.ev("S200", "S201", "S202", "log-gpu-capability-not-compatible", "log-gpu-too-old-for-torch", "log-torch-arch-list")
 	lists := v.facts(kind.ArchList)
-	caps := v.facts(kind.Capability)
+	caps := v.capabilities()
 	if len(es) == 0 {
 		if len(warn) > 0 && v.dead && len(v.cands) == 0 {
 			// the warning alone, and the job died: likely, when nothing else says more
@@ -775,6 +800,22 @@ func (v *view) decideArch() {
 	default:
 		v.unknown(es, "nvidia-smi --query-gpu=name,compute_cap --format=csv; python -c 'import torch; print(torch.cuda.get_arch_list())'", "CUDA_LAUNCH_BLOCKING=1 python …   # shows the call that has no kernel")
 	}
+}
+
+// capabilities are what the input says of the GPUs, else what their names tell.
+func (v *view) capabilities() []fact.Said {
+	if caps := v.facts(kind.Capability); len(caps) > 0 {
+		return caps
+	}
+	var out []fact.Said
+	for _, g := range v.facts(kind.GPU) {
+		if c := tables.CapOf(g.V); c != "" {
+			s := g
+			s.V = c
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 func knownExtension(p string) bool {

@@ -14,6 +14,7 @@ import (
 // decideNet judges NCCL's transports.
 func (v *view) decideNet() {
 	v.versions()
+	v.deadPort(v.peek("S137", "S141", "S142", "S144", "S166", "S168", "S169", "S118", "S119", "log-nccl-connect-exceeded-retries", "log-nccl-ib-no-device", "log-nccl-ib-async-event"))
 	v.interfaces()
 	v.rdma()
 	v.shm()

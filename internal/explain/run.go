@@ -17,6 +17,7 @@ func (v *view) decideRun() {
 	v.hostMemory()
 	v.disk()
 	v.ended()
+	v.ctrlC()
 	v.native()
 	v.exceptions()
 	v.collectives()

@@ -34,6 +34,9 @@ type Parser struct {
 	smi      int        // lines since an nvidia-smi banner
 	smiGPU   string
 	lastCmd  string
+	hca      string // RDMA device that ibstat or ibv_devinfo describes
+	smiq     bool   // nvidia-smi -q is read
+	smiSec   string // its section
 	echo     string // variable whose value the last command shows
 	cmdAge   int
 }
@@ -44,6 +47,7 @@ func NewParser(path string) *Parser { return &Parser{path: path, smi: -1} }
 // Command tells the parser that a command line stands here.
 func (p *Parser) Command(c fact.ShellCmd) {
 	p.lastCmd, p.cmdAge, p.header, p.smi = c.Text, 0, "", -1
+	p.hca, p.smiq, p.smiSec = "", false, ""
 	if i := strings.Index(c.Text, "/bin/python"); i > 0 && strings.Contains(c.Text, " list") {
 		s := c.Text[:i]
 		p.prefix = s[strings.LastIndexAny(s, " ;'\"(")+1:]
@@ -81,7 +85,7 @@ var (
 	smiProc   = lazyre.New(`^\|\s+(\d+)\s+(?:N/A|\d+)\s+(?:N/A|\d+)\s+(\d+)\s+\S+\s+(\S.*?)\s+(\d+)MiB \|`)
 	gpuL      = lazyre.New(`^GPU (\d+): ([A-Z][\w ./-]+?)(?: \(UUID: (\S+)\))?$`)
 	migL      = lazyre.New(`^\s*MIG \S+\s+Device\s+\d+: \(UUID: (MIG-\S+)\)`)
-	gpuCSV    = lazyre.New(`^((?:NVIDIA|Tesla|Quadro|GeForce|AMD)\b[^,]*), ?(\d{3}\.[\d.]+)$`)
+	gpuCSV    = lazyre.New(`^(?:\d+, )?((?:NVIDIA|Tesla|Quadro|GeForce|AMD)\b[^,]*)((?:, ?[^,]+)*)$`)
 	fileVer   = lazyre.New(`[-_/](\d+\.\d+\.\d+[\w.+%-]*?)(?:-cp|-py|\.tar|/|$)`)
 	bareDrv   = lazyre.New(`^\d{3}\.\d+(\.\d+)?$`)
 	driverIn  = lazyre.New(`(?i)\b(?:nvidia )?driver(?: version)?[:= ]+(\d{3}\.\d+(?:\.\d+)?)\b`)
@@ -156,7 +160,7 @@ func (p *Parser) Feed(text, msg string, pl fact.Place, nccl bool, out *fact.List
 			return
 		}
 	}
-	if p.echoed(msg, add) || p.answers(msg, add) || p.kernel(msg, add) || p.forms(text, msg, add) {
+	if p.echoed(msg, add) || p.answers(msg, add) || p.kernel(msg, add) || p.detail(msg, add) || p.ports(msg, add) || p.queue(msg, add) || p.forms(text, msg, add) {
 		return
 	}
 	p.tables(text, msg, add)
@@ -607,7 +611,7 @@ func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string))
 			}
 		}
 	}
-	if strings.Contains(msg, "sm_") && (strings.Contains(msg, "supports CUDA capabilities") || strings.Contains(msg, "arch_list") || strings.Contains(msg, "arch list") || strings.HasPrefix(msg, "['sm_")) {
+	if strings.Contains(msg, "sm_") && (strings.Contains(msg, "supports CUDA capabilities") || strings.Contains(msg, "arch_list") || strings.Contains(msg, "arch list") || strings.Contains(msg, "['sm_")) {
 		add(kind.ArchList, "", strings.Join(archRe.FindAllString(msg, -1), " "), "")
 	} else if strings.Contains(msg, "apabilit") || strings.Contains(msg, "compute_cap") {
 		if m := capRe.FindStringSubmatch(msg); m != nil {
@@ -620,9 +624,8 @@ func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string))
 			}
 		}
 	}
-	if m := gpuCSV.FindStringSubmatch(msg); m != nil {
-		add(kind.GPU, "", m[1], "")
-		add(kind.Driver, "", m[2], "")
+	if m := gpuCSV.FindStringSubmatch(msg); m != nil && p.csv(m[1], m[2], add) {
+		return
 	} else if strings.Contains(strings.ToLower(msg), "driver") {
 		if m := driverIn.FindStringSubmatch(msg); m != nil {
 			add(kind.Driver, "", m[1], "")

@@ -280,7 +280,7 @@ func (r *reader) ends(msg string, pl fact.Place) {
 	if !some {
 		return
 	}
-	if len(msg) < 300 && !r.quotedBlock && successRe.MatchString(msg) {
+	if len(msg) < 300 && !r.quotedBlock && !strings.Contains(msg, "ExitCode=") && successRe.MatchString(msg) {
 		name := ""
 		if strongRe.MatchString(msg) {
 			name = "strong"

@@ -18,6 +18,8 @@ const (
 	GPU        = "gpu"            // name: index; V: model
 	UUID       = "gpu-uuid"       // of a GPU or of a part of one (MIG), as nvidia-smi -L lists them
 	NoModule   = "no-module"      // the kernel's words for an NVIDIA module that is not there or cannot be loaded
+	Port       = "rdma-port"      // name: RDMA device; V: up, down or init
+	Pending    = "pending"        // name: job; V: why it waits
 	Proc       = "gpu-process"    // name: GPU index; V: process; Aux: MiB
 	Mode       = "compute-mode"
 	Env        = "env"      // environment variable
@@ -45,7 +47,7 @@ const (
 	PipNoop    = "pip-satisfied"  // name; V version
 	PipBroken  = "pip-invalid"    // Ignoring invalid distribution
 	EmptyLib   = "empty-library"  // V: a library of torch that ls shows with no bytes
-	Hardware   = "hardware"       // AER, IO_PAGE_FAULT …
+	Hardware   = "hardware"       // name: aer, iommu, ecc, remap or recovery; V: the words; Aux: bus of the GPU
 	Xid        = "xid"            // V: number; name: bus
 	ACS        = "acs"            // ReqRedir+
 	FM         = "fabric-manager" // state
