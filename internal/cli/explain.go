@@ -17,6 +17,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/collect/logs"
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/explain"
+	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/mask"
 	"github.com/ncclinic/ncclinic/internal/render"
 	"github.com/ncclinic/ncclinic/rules"
@@ -113,16 +114,30 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 		return explain.RuleInfo{Sig: r.Sig, Role: r.Role, Certainty: r.Certainty, Proves: r.Proves, Suggests: r.Suggests}, true
 	}})
 	nothingToJudge(&rep, l)
+	scripts := rep.Verdict != diag.OK && slices.ContainsFunc(l.Texts, func(t fact.SourceText) bool { return t.Script != nil && t.Script.Live() })
+	families := []string{"cause"}
 	if len(facts) > 0 {
-		if base, err = a.load(rules.Environment...); err != nil {
+		families = rules.Environment
+	}
+	if scripts {
+		families = append(slices.Clone(families), "lint")
+	}
+	if len(families) > 1 {
+		if base, err = a.load(families...); err != nil {
 			return err
 		}
-		for _, g := range facts {
-			check := diag.Run(base.Set(), g.b)
-			adopt(&rep, &check, sure)
-		}
+	}
+	var ran []diag.Ran
+	for _, g := range facts {
+		check := diag.Run(base.Set(), g.b)
+		adopt(&rep, &check, sure)
+		ran = append(ran, check.Ran...)
 	}
 	askBundles(&rep, facts)
+	if scripts {
+		ran = append(ran, contribute(&rep, l, base)...)
+	}
+	rep.Ran = append(explain.Ran(&rep, l, base.Set()), mergeRan(ran)...)
 	texts := bothTexts{base, lb}
 	rep.Tool = Version
 	switch a.out.format {

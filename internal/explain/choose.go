@@ -172,6 +172,7 @@ func (v *view) report() diag.Report {
 		}
 	}
 	return rep.Normal()
+	rep.Ran = Ran(&rep, v.l, v.set)
 }
 
 func explainsBack(cs []cand, folded []string, i, j int) bool { return folded[i] == cs[j].id }

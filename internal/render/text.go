@@ -314,6 +314,9 @@ func (x *textReport) unseen() {
 		case diag.Clean:
 			clean++
 		case diag.Skipped, diag.RFailed:
+			if r.Reason == diag.Undecided {
+				continue // the candidates stand above
+			}
 			if reasons[r.Reason] == nil {
 				order = append(order, r.Reason)
 			}
