@@ -171,8 +171,8 @@ func (v *view) report() diag.Report {
 			f.Evidence = f.Evidence[:v.opt.MaxEvidence]
 		}
 	}
-	return rep.Normal()
 	rep.Ran = Ran(&rep, v.l, v.set)
+	return rep.Normal()
 }
 
 func explainsBack(cs []cand, folded []string, i, j int) bool { return folded[i] == cs[j].id }
