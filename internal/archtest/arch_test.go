@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"internal/netsel":    {"internal/fact"},
 	"internal/tables":    {"internal/fact", "internal/pep440", "internal/lazyre"},
 	"internal/diag":      {"internal/fact"},
-	"internal/source":    {"internal/fact", "internal/source"},
+	"internal/source":    {"internal/fact", "internal/source", "internal/lazyre"},
 	"internal/ldso":      {"internal/fact", "internal/source", "internal/elfx"},
 	"internal/run":       {"internal/fact", "internal/source"},
 	"internal/collect":   {"internal/fact", "internal/source", "internal/mask", "internal/elfx", "internal/ldso", "internal/pep440", "internal/tables", "internal/netsel", "internal/lazyre", "internal/near", "internal/collect"},

@@ -62,7 +62,7 @@ func collect(ctx context.Context, m *source.Machine, g gatherFlags) *fact.Bundle
 	envfacts.Collect(m, out)
 	parts := []part{
 		{"python and torch", func(ctx context.Context, m *source.Machine, b *fact.Bundle) error {
-			return install.Collect(ctx, m, install.Options{Python: g.python, Cwd: workingDir()}, b)
+			return install.Collect(ctx, m, install.Options{Python: g.python, Cwd: workingDir(), Also: g.alsoList()}, b)
 		}, func(dst, src *fact.Bundle) {
 			dst.Python, dst.Torch, dst.Dists, dst.Loads, dst.Extensions = src.Python, src.Torch, src.Dists, src.Loads, src.Extensions
 			dst.Node.LibCUDA = src.Node.LibCUDA

@@ -13,6 +13,7 @@ type Bundle struct {
 	Tool    string    `json:"tool,omitempty"`
 	Taken   time.Time `json:"taken,omitzero"`
 	Subject Subject   `json:"subject,omitzero"`
+	Target  Target    `json:"target,omitzero"` // the artefact that was read, if it was one
 
 	Host   Host     `json:"host,omitzero"`
 	Env    []EnvVar `json:"env,omitempty"` // only variables that matter here, see EnvMatters

@@ -12,10 +12,9 @@ import (
 // Ahead bytes, and the parts that keep names.
 type Lazy struct {
 	// Open starts the unpacked stream.
-	Open func() (io.ReadCloser, error)
-	Size int64
-	// Elf says that the file is a library, of which ELFSpans tells what to keep.
-	Elf   bool
+	Open  func() (io.ReadCloser, error)
+	Size  int64
+	What  What
 	Store *Store
 
 	mu   sync.Mutex
@@ -90,22 +89,9 @@ func (l *Lazy) upTo(end int64) error {
 // take keeps of a chunk what is worth it.
 func (l *Lazy) take(b []byte) error {
 	if l.keep == nil {
-		l.keep = Keep(b, l.Size, l.Elf)
+		l.keep = Keep(b, l.Size, l.What)
 	}
 	return keepSpans(l.f, b, l.pos, l.keep)
-}
-
-// Keep says which parts of a file are kept, by its first bytes.
-func Keep(head []byte, size int64, elf bool) []Span {
-	if size <= Whole {
-		return []Span{{0, size}}
-	}
-	if elf {
-		if s := ELFSpans(head, size); s != nil {
-			return s
-		}
-	}
-	return []Span{{0, headCode}}
 }
 
 func keepSpans(f *Sparse, b []byte, pos int64, keep []Span) error {
@@ -131,14 +117,14 @@ func (l *Lazy) close() {
 
 // Take reads a whole member of a stream and keeps the parts that are worth it.
 // An ErrFull store keeps nothing more, which reading then shows as ErrHole.
-func Take(s *Store, r io.Reader, size int64, elf bool, buf []byte) (*Sparse, error) {
+func Take(s *Store, r io.Reader, size int64, what What, buf []byte) (*Sparse, error) {
 	f := NewSparse(s)
 	var keep []Span
 	for pos := int64(0); pos < size; {
 		n, err := io.ReadFull(r, buf[:min(int64(len(buf)), size-pos)])
 		if n > 0 {
 			if keep == nil {
-				keep = Keep(buf[:n], size, elf)
+				keep = Keep(buf[:n], size, what)
 			}
 			if kerr := keepSpans(f, buf[:n], pos, keep); kerr != nil && !errors.Is(kerr, ErrFull) {
 				return nil, kerr

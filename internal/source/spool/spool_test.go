@@ -117,13 +117,13 @@ type readFunc func([]byte) (int, error)
 func (f readFunc) Read(b []byte) (int, error) { return f(b) }
 
 func TestSpans(t *testing.T) {
-	if s := ELFSpans([]byte("#!/bin/sh"), 100); s != nil {
+	if s := ELFSpans([]byte("#!/bin/sh"), 100, Symbols); s != nil {
 		t.Errorf("a script: %v", s)
 	}
 	if got := merge([]Span{{10, 20}, {0, 5}, {15, 30}, {30, 31}}); !slices.Equal(got, []Span{{0, 5}, {10, 31}}) {
 		t.Errorf("merge: %v", got)
 	}
-	if k := Keep([]byte("x"), 100, true); !slices.Equal(k, []Span{{0, 100}}) {
+	if k := Keep([]byte("x"), 100, Symbols); !slices.Equal(k, []Span{{0, 100}}) {
 		t.Errorf("a short file: %v", k)
 	}
 }
@@ -131,7 +131,7 @@ func TestSpans(t *testing.T) {
 func TestTake(t *testing.T) {
 	s := &Store{}
 	defer s.Close()
-	f, err := Take(s, strings.NewReader("hello world"), 11, false, make([]byte, 4))
+	f, err := Take(s, strings.NewReader("hello world"), 11, All, make([]byte, 4))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestTake(t *testing.T) {
 	if _, err := f.ReadAt(b, 0); err != nil || string(b) != "hello world" {
 		t.Errorf("%q, %v", b, err)
 	}
-	if _, err := Take(s, strings.NewReader("hello"), 11, false, make([]byte, 4)); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := Take(s, strings.NewReader("hello"), 11, All, make([]byte, 4)); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("cut: %v", err)
 	}
 }
@@ -152,7 +152,7 @@ func FuzzELFSpans(f *testing.F) {
 			return
 		}
 		last := int64(-1)
-		for _, s := range ELFSpans(head, size) {
+		for _, s := range ELFSpans(head, size, Loader) {
 			if s.From < 0 || s.To > size || s.From >= s.To || s.From <= last {
 				t.Fatalf("span %v of %d", s, size)
 			}
