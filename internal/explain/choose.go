@@ -38,6 +38,7 @@ func Explain(l *fact.Logs, set *diag.Set, o Options) diag.Report {
 	v.decideRendezvous()
 	v.decideNet()
 	v.decideRun()
+	v.decideJob()
 	v.general()
 	return v.report()
 }
@@ -282,6 +283,7 @@ func (v *view) undecided() diag.Finding {
 	if len(f.Needs) == 0 {
 		f.Needs = []string{"the standard error of every rank; sacct -j JOBID -o JobID,State,ExitCode,MaxRSS"}
 	}
+	v.jobUndecided(&f)
 	return f
 }
 

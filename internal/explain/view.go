@@ -24,6 +24,9 @@ type RuleInfo struct {
 type Options struct {
 	Rules       func(rule string) (RuleInfo, bool)
 	MaxEvidence int // lines of evidence per finding; 0: 8
+	// Masked says that the job's script hides how its commands ended, so that the
+	// state COMPLETED says nothing of them.
+	Masked bool
 }
 
 // view is the input with the indexes that deciders ask.
@@ -72,7 +75,8 @@ func newView(l *fact.Logs, set *diag.Set, o Options) *view {
 			v.sources = append(v.sources, t)
 		}
 	}
-	v.dead = v.deathSigns()
+	v.jobFacts()
+	v.dead = v.deathSigns() || v.jobFailed()
 	for i := range l.Exceptions {
 		x := &l.Exceptions[i]
 		if x.Quoted || v.survived(x.Handled != "", x.After, x.Place) {
@@ -360,7 +364,7 @@ func (v *view) deathSigns() bool {
 
 // sacctDone reports whether sacct says that the job completed.
 func (v *view) sacctDone() bool {
-	ok := false
+	ok := v.jobDone()
 	for _, s := range v.facts(kind.Sacct) {
 		switch {
 		case strings.HasPrefix(s.V, "COMPLETED"):

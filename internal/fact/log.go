@@ -13,6 +13,7 @@ type Logs struct {
 	Texts      []SourceText `json:"texts,omitempty"`      // scripts and sources among the input
 	Listing    Listing      `json:"listing,omitzero"`     // what listings and banners say
 	Problems   []Problem    `json:"problems,omitempty"`
+	Job        *Job         `json:"job,omitempty"` // what the scheduler says of the job that wrote them, nil when it was not asked
 }
 
 // Kinds of a LogFile.

@@ -17,6 +17,7 @@ type TextOptions struct {
 	Verbose     bool     // all findings in full, every rule that was skipped
 	MaxEvidence int      // lines of evidence for each finding; 0: 8
 	Summary     []string // lines that say what was looked at, see Summary
+	OKTitle     string   // headline of a report that names no cause; "": by its subject
 }
 
 // Text writes a report for people: the verdict first, then cause, evidence,
@@ -69,6 +70,8 @@ func (x *textReport) head() {
 				title = fmt.Sprintf(x.ui.undecidedWhy, strings.TrimRight(Clean(t, false), ".。"))
 			}
 		}
+	case x.o.OKTitle != "":
+		title = Clean(x.o.OKTitle, false)
 	case x.rep.Subject.Kind == "files":
 		title = x.ui.okFilesTitle
 	}
