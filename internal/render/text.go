@@ -37,6 +37,7 @@ func Text(w io.Writer, rep *diag.Report, t diag.Texts, o TextOptions) error {
 		x.finding(shown, true)
 	}
 	x.others(shown)
+	x.exclude()
 	x.unseen()
 	if top != nil {
 		p.line("")
