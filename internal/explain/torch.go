@@ -257,7 +257,7 @@ func (v *view) decideBuild() {
 	noNCCL := v.ev("S001", "S002", "S005", "S006")
 	noCUDA := v.ev("S008", "S009")
 	hip := v.peek("log-hip-no-device")
-	noBackend := v.excWith("No supported gpu backend found", "No GPU backend", "no gpu backend")
+	noBackend := v.needGPU()
 	all := append(append(append([]*fact.Event{}, noNCCL...), noCUDA...), hip...)
 	if len(all) == 0 && len(noBackend) == 0 {
 		v.decideListedCPU()
@@ -269,7 +269,7 @@ func (v *view) decideBuild() {
 		es = nil
 	}
 	mk := func(id string, cert diag.Certainty, ss ...fact.Said) *cand {
-		c := v.add(cand{id: id, rule: loudest(es), cert: cert, args: v.torchArgs(b)}, es...)
+		c := v.add(cand{id: id, rule: loudest(es), cert: cert, args: v.torchArgs(b), over: []string{"run-exception"}}, es...)
 		if len(es) == 0 && len(noBackend) > 0 {
 			x := noBackend[0]
 			c.at = x.Place
@@ -350,6 +350,13 @@ func (v *view) decideBuild() {
 		mk("torch-cpu-build", diag.Likely, append(first(b.versions, 1), b.aarch64[0])...)
 		return
 	}
+	if dir, p := v.torchDir(); len(noNCCL)+len(noCUDA) > 0 && plainModule.MatchString(dir) && len(b.cuda)+len(b.rocm) == 0 {
+		// EasyBuild says -CUDA-x.y in the name of a build that has it
+		c := mk("torch-cpu-build", diag.Likely)
+		c.ev = append(c.ev, v.evidence(p, dir+"/torch"))
+		c.needs = append(c.needs, "python -c 'import torch; print(torch.__version__, torch.version.cuda)'")
+		return
+	}
 	if dir, p := v.torchDir(); len(noNCCL)+len(noCUDA) > 0 && dir == debianDir && len(b.cuda)+len(b.rocm) == 0 {
 		c := mk("torch-cpu-build", diag.Likely, b.debian...)
 		c.args = mergeArgs(c.args, diag.Args{"installer": "debian", "env_kind": "system"})
@@ -369,6 +376,9 @@ func (v *view) decideBuild() {
 	}
 	v.unknown(es, v.askEnvironment(), "srun python -c 'import torch; print(torch.__file__, torch.__version__, torch.version.cuda)'")
 }
+
+// plainModule matches folders of a torch that EasyBuild built without CUDA.
+var plainModule = lazyre.New(`/PyTorch(?:-bundle)?/[\d.]+-(?:foss|intel|gfbf|gomkl|gompi)-\d{4}[ab]/`)
 
 // loudest is the rule of the error itself, which says more than the warnings
 // before it, or "".
@@ -605,6 +615,9 @@ func (v *view) decideTorchPackage() {
 			torchBroken = append(torchBroken, s)
 		}
 	}
+	if v.localTorch() {
+		return
+	}
 	failing := attr
 	if failing == nil && len(noDist) > 0 {
 		failing = noDist[0]
@@ -648,7 +661,7 @@ func (v *view) decideTorchPackage() {
 			return
 		}
 		switch m[1] {
-		case "__version__":
+		case "__version__", "tensor", "Tensor", "nn", "cuda", "float32", "float16", "device", "no_grad", "manual_seed", "load", "save", "zeros", "ones", "utils", "optim", "backends", "long", "set_num_threads":
 			v.addExc(cand{id: "torch-install-damaged", cert: diag.Likely}, attr)
 		case "init_process_group":
 			v.used["S007"] = true

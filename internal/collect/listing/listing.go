@@ -37,6 +37,7 @@ type Parser struct {
 	hca      string // RDMA device that ibstat or ibv_devinfo describes
 	smiq     bool   // nvidia-smi -q is read
 	smiSec   string // its section
+	gone     string // torch that a plan of mamba takes away
 	echo     string // variable whose value the last command shows
 	cmdAge   int
 }
@@ -47,7 +48,7 @@ func NewParser(path string) *Parser { return &Parser{path: path, smi: -1} }
 // Command tells the parser that a command line stands here.
 func (p *Parser) Command(c fact.ShellCmd) {
 	p.lastCmd, p.cmdAge, p.header, p.smi = c.Text, 0, "", -1
-	p.hca, p.smiq, p.smiSec = "", false, ""
+	p.hca, p.smiq, p.smiSec, p.gone = "", false, "", ""
 	if i := strings.Index(c.Text, "/bin/python"); i > 0 && strings.Contains(c.Text, " list") {
 		s := c.Text[:i]
 		p.prefix = s[strings.LastIndexAny(s, " ;'\"(")+1:]
@@ -160,7 +161,7 @@ func (p *Parser) Feed(text, msg string, pl fact.Place, nccl bool, out *fact.List
 			return
 		}
 	}
-	if p.echoed(msg, add) || p.answers(msg, add) || p.kernel(msg, add) || p.detail(msg, add) || p.ports(msg, add) || p.queue(msg, add) || p.forms(text, msg, add) {
+	if p.echoed(msg, add) || p.answers(msg, add) || p.kernel(msg, add) || p.detail(msg, add) || p.ports(msg, add) || p.queue(msg, add) || p.says(text, msg, add) || p.forms(text, msg, add) {
 		return
 	}
 	p.tables(text, msg, add)
