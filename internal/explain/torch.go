@@ -569,22 +569,10 @@ func (v *view) unknown(es []*fact.Event, needs ...string) {
 
 // pythonPathShadows reports a torch that PYTHONPATH puts before the environment's.
 func (v *view) pythonPathShadows() (ss []fact.Said, dir string, ok bool) {
-	pp, s, has := v.env("PYTHONPATH")
-	if !has {
-		return nil, "", false
-	}
 	tdir, _ := v.torchDir()
-	venv, _, _ := v.env("VIRTUAL_ENV")
-	conda, _, _ := v.env("CONDA_PREFIX")
-	for _, d := range strings.Split(pp, ":") {
-		if d == "" {
-			continue
-		}
-		if tdir != "" && strings.HasPrefix(tdir, d) || tdir == "" && torchish(d) {
-			if venv != "" && strings.HasPrefix(d, venv) || conda != "" && strings.HasPrefix(d, conda) {
-				continue
-			}
-			return []fact.Said{s}, d, true
+	for _, d := range v.pythonPath() {
+		if tdir != "" && (tdir == d.V || strings.HasPrefix(tdir, d.V+"/")) || tdir == "" && torchish(d.V+"/") {
+			return []fact.Said{d}, d.V, true
 		}
 	}
 	return nil, "", false
@@ -882,7 +870,23 @@ func (v *view) decideLibraries() {
 			v.add(cand{id: "cuda-library-missing", cert: diag.Likely}, cap4(es)...)
 		}
 	}
-	if es := v.ev("S237"); len(es) > 0 && v.tornTorch() == nil {
+	var foreign, es []*fact.Event // symbols of CUDA's libraries, of torch
+	for _, e := range v.ev("S237") {
+		if cudaSymbol.MatchString(e.Text) {
+			foreign = append(foreign, e)
+		} else {
+			es = append(es, e)
+		}
+	}
+	if len(foreign) > 0 && !v.candidate("cuda-library-shadowed") {
+		c := v.add(cand{id: "cuda-library-shadowed", cert: diag.Likely, over: []string{"run-exception", "run-native-crash"}}, cap4(foreign)...)
+		if val, s, ok := v.env("LD_LIBRARY_PATH"); ok && val != "" {
+			v.said(c, s)
+			c.args = mergeArgs(c.args, diag.Args{"var": "LD_LIBRARY_PATH", "value": val})
+		}
+		v.moduleEv(c, "cudnn", "cuda")
+	}
+	if len(es) > 0 && v.tornTorch() == nil {
 		c := v.add(cand{id: "torch-extension-built-for-other-torch", cert: diag.Proven}, cap4(es)...)
 		for _, s := range v.facts(kind.Pkg) {
 			if s.Name == "torch" {
@@ -892,6 +896,9 @@ func (v *view) decideLibraries() {
 		}
 	}
 }
+
+// cudaSymbol matches symbols that one library of CUDA misses in another.
+var cudaSymbol = lazyre.New(`undefined symbol: _ZN\d+(?:cudnn|cublas|cufft|cusparse|cusolver)`)
 
 func (v *view) excAt(e *fact.Event) *fact.Exception {
 	for i := range v.l.Exceptions {

@@ -38,6 +38,7 @@ type Parser struct {
 	smiq     bool   // nvidia-smi -q is read
 	smiSec   string // its section
 	gone     string // torch that a plan of mamba takes away
+	tres     bool   // the table of sacct has a column AllocTRES
 	echo     string // variable whose value the last command shows
 	cmdAge   int
 }
@@ -161,7 +162,7 @@ func (p *Parser) Feed(text, msg string, pl fact.Place, nccl bool, out *fact.List
 			return
 		}
 	}
-	if p.echoed(msg, add) || p.answers(msg, add) || p.kernel(msg, add) || p.detail(msg, add) || p.ports(msg, add) || p.queue(msg, add) || p.says(text, msg, add) || p.forms(text, msg, add) {
+	if p.echoed(msg, add) || p.answers(msg, add) || p.kernel(msg, add) || p.detail(msg, add) || p.ports(msg, add) || p.queue(msg, add) || p.says(text, msg, add) || p.recipes(msg, add) || p.forms(text, msg, add) {
 		return
 	}
 	p.tables(text, msg, add)
@@ -224,7 +225,7 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 		p.header = "pip"
 		return
 	case strings.HasPrefix(msg, "JobID"):
-		p.header = "sacct"
+		p.header, p.tres = "sacct", strings.Contains(strings.ToLower(msg), "alloctres")
 		return
 	case strings.Contains(msg, "packages in environment at"):
 		if m := condaEnv.FindStringSubmatch(msg); m != nil {
@@ -299,6 +300,9 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 				}
 			}
 			add(kind.Sacct, m[1], m[2], ec)
+			if t := tresCol.FindStringSubmatch(msg); p.tres && t != nil {
+				add(kind.TRES, "", t[1], "")
+			}
 		}
 	}
 }
@@ -351,6 +355,8 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 			add(kind.GPU, m[1], strings.TrimSuffix(strings.TrimSpace(m[2]), " "), m[3])
 		} else if m := smiUse.FindStringSubmatch(msg); m != nil {
 			add(kind.Mode, p.smiGPU, m[3], m[1])
+		} else if strings.Contains(msg, "ERR!") {
+			add(kind.Hardware, "err", msg, p.smiGPU)
 		} else if m := smiProc.FindStringSubmatch(msg); m != nil {
 			add(kind.Proc, m[1], m[3], m[4])
 		}
@@ -479,6 +485,11 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 	if strings.HasPrefix(msg, "LISTEN") {
 		if m := lsn.FindStringSubmatch(msg); m != nil {
 			add(kind.NetOut, "", m[1], "")
+		}
+	}
+	if strings.HasPrefix(msg, "Python ") {
+		if m := pyVersion.FindStringSubmatch(msg); m != nil {
+			add(kind.Python, "", m[1], "")
 		}
 	}
 	if m := slurmV.FindStringSubmatch(msg); m != nil {

@@ -78,6 +78,14 @@ func (r *reader) readTrace(h head, msg string, pl fact.Place) int {
 		r.chainAt = pl.Line
 		return -1
 	}
+	if (t == nil || t.open == 0) && strings.HasPrefix(msg, "  File \"") && pyFrame.MatchString(msg) {
+		// the head was cut off, by grep or by whoever pasted this
+		t = &trace{start: pl.Line, last: pl.Line, spawn: -1, open: 1, quoted: r.quotedBlock}
+		if len(r.traces) > 4096 {
+			clear(r.traces)
+		}
+		r.traces[k] = t
+	}
 	if t == nil || t.open == 0 || pl.Line-t.last > 200 {
 		return r.bareException(h, msg, pl, t)
 	}

@@ -20,6 +20,8 @@ const (
 	NoModule   = "no-module"      // the kernel's words for an NVIDIA module that is not there or cannot be loaded
 	Port       = "rdma-port"      // name: RDMA device; V: up, down or init
 	Pending    = "pending"        // name: job; V: why it waits
+	Recipe     = "recipe"         // name: compose, pod: a file that starts containers; gpu: it hands GPUs over
+	Python     = "python-version" // of the interpreter that a session asks
 	Proc       = "gpu-process"    // name: GPU index; V: process; Aux: MiB
 	Mode       = "compute-mode"
 	Env        = "env"      // environment variable
