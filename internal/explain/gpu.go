@@ -311,7 +311,7 @@ func (v *view) decideMemory() {
 	for _, x := range v.excWith("Triton Error [CUDA]: out of memory", "CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation", "OUT_OF_MEMORY: Out of memory allocating", "failed to allocate on device") {
 		es = append(es, &fact.Event{Place: x.Place, Text: x.Type + ": " + fact.Clip(x.Message, 300)})
 	}
-	for _, x := range v.excTyped("OutOfMemoryError") {
+	for _, x := range v.gpuOOM() {
 		es = append(es, &fact.Event{Place: x.Place, Text: x.Type + ": " + fact.Clip(x.Message, 300), Rule: "", Args: nil})
 	}
 	es = uniqLines(es)
@@ -354,6 +354,18 @@ func uniqLines(es []*fact.Event) []*fact.Event {
 }
 
 var oomGPU = lazyre.New(`\bGPU (\d+)\b`)
+
+// gpuOOM returns exceptions about the memory of a GPU; Ray has one of the same
+// name about that of the host.
+func (v *view) gpuOOM() []*fact.Exception {
+	var out []*fact.Exception
+	for _, x := range v.excTyped("OutOfMemoryError") {
+		if !strings.HasPrefix(x.Type, "ray.") && !strings.Contains(x.Message, "memory on the node") && !strings.Contains(x.Message, "node running low on memory") {
+			out = append(out, x)
+		}
+	}
+	return out
+}
 
 func (v *view) excTyped(suffix string) []*fact.Exception {
 	var out []*fact.Exception

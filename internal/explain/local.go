@@ -5,6 +5,7 @@ import (
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
@@ -82,4 +83,31 @@ func (v *view) needGPU() []*fact.Exception {
 		}
 	}
 	return out
+}
+
+// noDistributed judges a torch that says of itself that it was built without
+// torch.distributed, or that lacks the module compiled for it.
+func (v *view) noDistributed() bool {
+	var off []fact.Said
+	for _, s := range v.facts(kind.DistAvail) {
+		if s.V == "False" {
+			off = append(off, s)
+		}
+	}
+	for _, x := range v.exc {
+		part := strings.Contains(x.Message, "torch._C._distributed_c10d") // the compiled part
+		if !part && (len(off) == 0 || !strings.Contains(x.Message, "torch.distributed") && !strings.Contains(x.Message, "distributed_c10d")) {
+			continue
+		}
+		c := v.addExc(cand{id: "torch-built-without-distributed", cert: diag.Likely, over: []string{"run-exception", "torch-install-damaged", "env-not-activated"}}, x)
+		if len(off) > 0 {
+			c.cert = diag.Proven
+			v.said(c, off[0])
+		} else {
+			c.needs = append(c.needs, "python -c 'import torch; print(torch.__file__, torch.__version__, torch.distributed.is_available())'")
+		}
+		v.used["S453"], v.used["S007"] = true, true
+		return true
+	}
+	return false
 }

@@ -603,7 +603,7 @@ func (v *view) decideTorchPackage() {
 			torchBroken = append(torchBroken, s)
 		}
 	}
-	if v.localTorch() {
+	if v.localTorch() || v.noDistributed() {
 		return
 	}
 	failing := attr

@@ -10,6 +10,7 @@ const (
 	TorchCUDA  = "torch-cuda"     // torch.version.cuda; "None": none
 	TorchPath  = "torch-path"     // folder of the torch that a program says it runs
 	NCCLAvail  = "nccl-available" // True, False
+	DistAvail  = "distributed"    // torch.distributed.is_available(): True, False
 	Debian     = "debian-package" // torch as a package of the system: V version
 	TorchHIP   = "torch-hip"
 	CUDAAvail  = "cuda-available" // True, False
