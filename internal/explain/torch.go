@@ -872,6 +872,9 @@ func (v *view) decideLibraries() {
 	}
 	var foreign, es []*fact.Event // symbols of CUDA's libraries, of torch
 	for _, e := range v.ev("S237") {
+		if strings.Contains(e.Text, "Warning: ") {
+			continue // the import went on without that part
+		}
 		if cudaSymbol.MatchString(e.Text) {
 			foreign = append(foreign, e)
 		} else {

@@ -128,7 +128,7 @@ var (
 	silentRe  = lazyre.New(`(?i)no output for \d+|(?:sending|send) SIG(?:TERM|KILL)|\bno progress (?:since|for|in)\b|watchdog: no progress|\bstalled for \d+|\bhang (?:was )?detected\b|\bjob (?:is )?hung\b|\bkilling (?:the )?(?:process )?(?:group|job|step|hung)`)
 	rankHost  = lazyre.New(`(?i)\bhost(?:name)?[ =:]+(\S+) (?:global_)?rank[ =:]+(\d+)\b`)
 	sacctRow  = lazyre.New(`^(\d+(?:_\d+)?(?:\.\S+)?)\s+.*?\b(COMPLETED|FAILED|TIMEOUT|OUT_OF_ME\S*|CANCELLED(?: by \d+)?\+?|NODE_FAIL|PREEMPTED|REQUEUED|BOOT_FAIL|DEADLINE|RUNNING|PENDING)`)
-	sacctEC   = lazyre.New(`\b(\d+:\d+)\b`)
+	sacctEC   = lazyre.New(`^\d+:\d+$`)
 	devNode   = lazyre.New(`^[cb][rwx-]{9}\S* .* (/dev/\S+)$`)
 	fmRe      = lazyre.New(`Active: (\S+)`)
 	lsn       = lazyre.New(`^LISTEN\s+\d+\s+\d+\s+\S*:(\d+)\s`)
@@ -292,11 +292,9 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 		msg := strings.ReplaceAll(msg, "|", " ")
 		if m := sacctRow.FindStringSubmatch(msg); m != nil {
 			ec := ""
-			if k := sacctEC.FindAllString(msg, -1); len(k) > 0 {
-				for _, x := range k {
-					if strings.Count(x, ":") == 1 {
-						ec = x
-					}
+			for _, f := range strings.Fields(msg) {
+				if sacctEC.MatchString(f) {
+					ec = f
 				}
 			}
 			add(kind.Sacct, m[1], m[2], ec)
