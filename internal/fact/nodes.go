@@ -146,6 +146,7 @@ const (
 	BlameOut    = "out"     // these nodes reach nobody, others reach them
 	BlameNode   = "node"    // neither
 	BlameSubnet = "subnets" // the nodes of two networks do not reach each other
+	BlameOneWay = "one-way" // the nodes of the first network do not reach those of the second
 	BlamePair   = "pair"    // single pairs
 )
 

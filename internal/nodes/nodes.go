@@ -140,7 +140,7 @@ func onGroups(set *diag.Set, s *fact.NodeSet, rep *diag.Report) (judged int, out
 		}
 		args["nodes"] = hostlist.Fold(h.nodes)
 		args["node_count"] = fmt.Sprint(len(h.nodes))
-		if len(h.nodes) == total && len(s.Missing) == 0 {
+		if len(h.nodes) == total {
 			args["nodes_all"] = "1"
 		} else {
 			args["node"] = args["nodes"]

@@ -52,6 +52,17 @@ func NodesSummary(n *diag.NodesReport, lang string) []string {
 	return out
 }
 
+// place says on which nodes of an allocation a rule for one node found something.
+func (x *textReport) place(f *diag.Finding) string {
+	if x.rep.Nodes == nil || f.Args["node_count"] == "" {
+		return ""
+	}
+	if f.Args["nodes_all"] != "" {
+		return fmt.Sprintf(x.ui.onAll, f.Args["node_count"])
+	}
+	return fmt.Sprintf(x.ui.onNodes, f.Args["node_count"], x.rep.Nodes.Reported, Clean(f.Args["nodes"], false))
+}
+
 // exclude tells which nodes to leave out of the next job.
 func (x *textReport) exclude() {
 	if n := x.rep.Nodes; n != nil && n.Exclude != "" {

@@ -48,7 +48,7 @@ var _ = Checks.Add("nodes-reach", func(b *fact.Bundle, r *diag.Reporter) {
 			a[k] = "-"
 		}
 	}
-	if e.Kind != fact.BlameSubnet && e.Kind != fact.BlamePair && len(x.Explain) == 1 {
+	if e.Kind != fact.BlameSubnet && e.Kind != fact.BlameOneWay && e.Kind != fact.BlamePair && len(x.Explain) == 1 {
 		a["odd"], a["node"] = e.Nodes, e.Nodes
 	}
 	cause, c := "rdzv-unreachable", diag.Proven

@@ -42,7 +42,7 @@ func blame(links []link, names []string, nets []string) []fact.Blame {
 	candidates := func(l link) []candidate {
 		c := []candidate{{fact.BlameIn, l.to, 0}, {fact.BlameOut, l.from, 0}, {fact.BlameNode, l.from, 0}, {fact.BlameNode, l.to, 0}}
 		if a, b := of[l.from], of[l.to]; a != b && nets[l.from] != "" && nets[l.to] != "" {
-			c = append(c, candidate{fact.BlameSubnet, min(a, b), max(a, b)})
+			c = append(c, candidate{fact.BlameSubnet, min(a, b), max(a, b)}, candidate{fact.BlameOneWay, a, b})
 		}
 		return c
 	}
@@ -57,6 +57,16 @@ func blame(links []link, names []string, nets []string) []fact.Blame {
 		}
 		if !l.ok {
 			bad = append(bad, i)
+		}
+	}
+	// A network of one node is that node.
+	size := make([]int, len(netID))
+	for _, id := range of {
+		size[id]++
+	}
+	for c := range covers {
+		if (c.kind == fact.BlameSubnet || c.kind == fact.BlameOneWay) && (size[c.a] < 2 || size[c.b] < 2) {
+			delete(covers, c)
 		}
 	}
 	// Node stands for both directions: it needs a fault in each, else In or Out says more.
@@ -92,7 +102,7 @@ func blame(links []link, names []string, nets []string) []fact.Blame {
 			order = append(order, c)
 		}
 	}
-	rank := map[string]int{fact.BlameSubnet: 0, fact.BlameNode: 1, fact.BlameIn: 2, fact.BlameOut: 3}
+	rank := map[string]int{fact.BlameOneWay: 0, fact.BlameSubnet: 1, fact.BlameNode: 2, fact.BlameIn: 3, fact.BlameOut: 4}
 	slices.SortFunc(order, func(x, y candidate) int {
 		return cmp.Or(cmp.Compare(len(covers[y]), len(covers[x])), cmp.Compare(rank[x.kind], rank[y.kind]), cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b))
 	})
@@ -123,7 +133,7 @@ func blame(links []link, names []string, nets []string) []fact.Blame {
 		for _, i := range covers[c] {
 			delete(open, i)
 		}
-		if c.kind == fact.BlameSubnet {
+		if c.kind == fact.BlameSubnet || c.kind == fact.BlameOneWay {
 			b := fact.Blame{Kind: c.kind, Faults: most}
 			var one, two []string
 			for i, id := range of {

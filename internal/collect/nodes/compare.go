@@ -3,6 +3,7 @@ package nodes
 import (
 	"fmt"
 	"hash/crc32"
+	"math"
 	"net/netip"
 	"path"
 	"sort"
@@ -19,6 +20,10 @@ const (
 	SetPrefix = "set." // a setting of NCCL as it is in force, from whatever layer
 	EnvPrefix = "env." // another variable
 )
+
+// trimmed is the value of a node whose variables did not all fit: that one is
+// not among them says nothing.
+const trimmed = "trimmed"
 
 // maxValue bounds a compared value; a longer one ends in a checksum, so that it
 // still differs from others.
@@ -218,7 +223,31 @@ func kib(bytes int64) string {
 
 // gib rounds to two digits: nodes that are alike differ by some MiB.
 func gib(bytes int64) string {
-	return strconv.FormatFloat(float64(bytes)/(1<<30), 'g', 2, 64) + " GiB"
+	v := float64(bytes) / (1 << 30)
+	step := math.Pow(10, math.Floor(math.Log10(max(v, 0.1)))-1)
+	return strconv.FormatFloat(math.Round(v/step)*step, 'f', -1, 32) + " GiB"
+}
+
+// trimValues makes what is compared smaller, by the levels of trim.
+func trimValues(v map[string]string, level int) {
+	if level < 2 {
+		return
+	}
+	var vars []string
+	for n, s := range v {
+		if len(s) > 60 {
+			v[n] = fact.Clip(s, 50) + fmt.Sprintf(" #%08x", crc32.ChecksumIEEE([]byte(s)))
+		}
+		if strings.HasPrefix(n, SetPrefix) || strings.HasPrefix(n, EnvPrefix) {
+			vars = append(vars, n)
+		}
+	}
+	sort.Strings(vars)
+	keep := []int{200, 60, 0}[min(level-2, 2)]
+	for _, n := range vars[min(len(vars), keep):] {
+		delete(v, n)
+		v[trimmed] = "true"
+	}
 }
 
 // ways returns the interfaces and addresses that NCCL's bootstrap and Gloo

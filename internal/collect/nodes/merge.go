@@ -294,6 +294,20 @@ func (m *Merger) lost(said map[string]fact.NodeFault) int {
 	return n
 }
 
+// gone counts the nodes that reported, did not answer in a later phase, and of
+// which somebody said that they ended.
+func (m *Merger) gone(kind string, said map[string]fact.NodeFault) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for name := range said {
+		if id, ok := m.names[name]; ok && !m.tasks[id].got[kind] {
+			n++
+		}
+	}
+	return n
+}
+
 // Progress returns the state of now.
 func (m *Merger) Progress() Progress {
 	m.mu.Lock()
@@ -384,16 +398,19 @@ func (m *Merger) compare() []fact.Compared {
 	names := map[string]bool{}
 	for _, g := range m.order {
 		for n := range g.values {
-			names[n] = true
+			names[n] = n != trimmed
 		}
 	}
 	var out []fact.Compared
-	for n := range names {
+	for n, compares := range names {
+		if !compares {
+			continue
+		}
 		nodes := map[string][]string{}
 		var unknown []string
 		for _, g := range m.order {
 			v, ok := g.values[n]
-			if !ok && (strings.HasPrefix(n, SetPrefix) || strings.HasPrefix(n, EnvPrefix)) {
+			if !ok && g.values[trimmed] == "" && (strings.HasPrefix(n, SetPrefix) || strings.HasPrefix(n, EnvPrefix)) {
 				v, ok = fact.NoValue, true
 			}
 			for _, t := range g.tasks {

@@ -49,7 +49,7 @@ func Probe(ctx context.Context, m *source.Machine, o ProbeOptions, collect func(
 	if err != nil {
 		return err
 	}
-	r := &report{Node: m.Getenv("SLURMD_NODENAME"), List: m.Getenv("SLURM_STEP_NODELIST"), Job: m.Getenv("SLURM_JOB_ID"), Step: m.Getenv("SLURM_STEP_ID"), Ranks: visibleGPUs(b)}
+	r := newReport(m, b)
 	port, portSet := masterPort(m)
 	if self == 0 {
 		r.Addrs = allAddrs(b)
@@ -67,15 +67,9 @@ func Probe(ctx context.Context, m *source.Machine, o ProbeOptions, collect func(
 		}
 		defer a.close()
 	}
-	mem := b.Node.Memory.Or(fact.Memory{})
-	r.Avail, r.Total = mem.Available>>20, mem.Total>>20
 	r.Master = <-master
 	python := b.Python.Exe.Or("")
-	payload, err := encode(m, b, r, began)
-	if err != nil {
-		return err
-	}
-	if err := writeMessage(o.Out, o.Nonce, kindReport, payload); err != nil {
+	if err := r.write(o.Out, o.Nonce, m, b, began); err != nil {
 		return err
 	}
 	in := bufio.NewReaderSize(io.LimitReader(o.In, maxPlan), 64<<10)
@@ -107,6 +101,26 @@ func Probe(ctx context.Context, m *source.Machine, o ProbeOptions, collect func(
 	// Others may still want an answer: stay until the parent has all of them.
 	_, err = io.Copy(io.Discard, in)
 	return err
+}
+
+func newReport(m *source.Machine, b *fact.Bundle) *report {
+	mem := b.Node.Memory.Or(fact.Memory{})
+	return &report{Node: m.Getenv("SLURMD_NODENAME"), List: m.Getenv("SLURM_STEP_NODELIST"), Job: m.Getenv("SLURM_JOB_ID"), Step: m.Getenv("SLURM_STEP_ID"),
+		Ranks: visibleGPUs(b), Avail: mem.Available >> 20, Total: mem.Total >> 20}
+}
+
+// WriteReport sends the facts of a node as its probe does, without anything
+// that needs the node itself. The bundle is taken apart.
+func WriteReport(w io.Writer, nonce string, m *source.Machine, b *fact.Bundle) error {
+	return newReport(m, b).write(w, nonce, m, b, time.Now())
+}
+
+func (r *report) write(w io.Writer, nonce string, m *source.Machine, b *fact.Bundle, began time.Time) error {
+	payload, err := encode(m, b, r, began)
+	if err != nil {
+		return err
+	}
+	return writeMessage(w, nonce, kindReport, payload)
 }
 
 func send(o ProbeOptions, kind string, v any) error {
@@ -163,6 +177,7 @@ func encode(m *source.Machine, b *fact.Bundle, r *report, began time.Time) ([]by
 		if err != nil || len(payload) <= MaxLine {
 			return payload, err
 		}
+		trimValues(vals, level)
 		if !trim(b, level) {
 			// A list of interfaces or adapters without end: the comparison alone.
 			if r.Own == "" {

@@ -115,7 +115,7 @@ func atLeast(version string, major, minor int) bool {
 
 // Margins after the limits of the probes themselves: messages have a way to go.
 const (
-	phaseMargin = 10 * time.Second
+	phaseMargin = 7 * time.Second
 	endLimit    = 3 * time.Second
 )
 
@@ -158,6 +158,7 @@ func Run(ctx context.Context, m *source.Machine, o Options) (*fact.NodeSet, erro
 	case <-time.After(endLimit):
 	case <-ctx.Done():
 	}
+	said := c.heard.nodes() // what srun says of tasks from here on is our own doing
 	stop()
 	<-ended
 	if err := ctx.Err(); err != nil {
@@ -166,7 +167,7 @@ func Run(ctx context.Context, m *source.Machine, o Options) (*fact.NodeSet, erro
 	if runErr != nil {
 		return nil, fmt.Errorf("srun: %w", runErr)
 	}
-	set := c.merge.Set(c.heard.nodes(), silent)
+	set := c.merge.Set(said, silent)
 	if set.Reported == 0 && (len(c.merge.expected) == 0 || res.Code > 0 && !c.heard.launched()) {
 		return nil, fmt.Errorf("srun started no probe: %s", c.heard.last(res.Code))
 	}
@@ -291,11 +292,15 @@ func (c *step) phases(ctx context.Context, ended <-chan struct{}) string {
 	began = time.Now()
 	if p.Reach != nil {
 		end := began.Add(reachLimit + phaseMargin)
-		c.until(ctx, ended, PhaseReach, func() time.Time { return end }, func(p Progress) bool { return p.Reached >= n })
+		c.until(ctx, ended, PhaseReach, func() time.Time { return end }, func(p Progress) bool {
+			return p.Reached >= n || p.Reached+c.merge.gone(kindReach, c.heard.nodes()) >= n
+		})
 	}
 	if p.Group != nil {
 		end := time.Now().Add(c.o.LiveLimit + phaseMargin)
-		c.until(ctx, ended, PhaseGroup, func() time.Time { return end }, func(p Progress) bool { return p.Grouped >= n })
+		c.until(ctx, ended, PhaseGroup, func() time.Time { return end }, func(p Progress) bool {
+			return p.Grouped >= n || p.Grouped+c.merge.gone(kindGroup, c.heard.nodes()) >= n
+		})
 		c.merge.mu.Lock()
 		c.merge.ran = ranks
 		c.merge.mu.Unlock()
