@@ -73,7 +73,7 @@ Without a subcommand it examines the environment that it is started in, like
 	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
 	root.InitDefaultHelpFlag()
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(check, a.lintCmd(), a.explainCmd(), a.jobCmd(), a.factsCmd(), a.probeCmd(), a.demoCmd(), a.rulesCmd(), a.completionCmd(), a.manCmd(), a.docsCmd(), a.versionCmd())
+	root.AddCommand(check, a.lintCmd(), a.explainCmd(), a.jobCmd(), a.runCmd(), a.factsCmd(), a.probeCmd(), a.demoCmd(), a.rulesCmd(), a.completionCmd(), a.manCmd(), a.docsCmd(), a.versionCmd())
 	for _, c := range append(root.Commands(), root) {
 		c.InitDefaultHelpFlag()
 		if f := c.Flags().Lookup("help"); f != nil {
