@@ -23,6 +23,9 @@ func (s *FS) cursorAt(table, end, block uint64, off int) (cursor, error) {
 	return cursor{s: s, end: int64(end), at: int64(at), off: off}, nil
 }
 
+// drop forgets the block, not the position; the next read takes it from the cache.
+func (c *cursor) drop() { c.have, c.blk = false, metaBlock{} }
+
 // fill makes at least one byte available.
 func (c *cursor) fill() error {
 	for {
