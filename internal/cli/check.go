@@ -92,6 +92,7 @@ docker save、解开的根文件系统）、wheel、conda 包、环境归档（c
 	a.addGatherFlags(c, &g)
 	a.addTargetFlags(c, &t)
 	a.addOutputFlags(c)
+	a.addNodes(c, &g)
 	return c
 }
 
@@ -181,6 +182,9 @@ func (a *app) subject(ctx context.Context, args []string, g gatherFlags, t targe
 
 // judge runs the rules over a bundle and shows the report.
 func (a *app) judge(b *fact.Bundle) error {
+	if b.Nodes != nil {
+		return a.judgeNodes(b)
+	}
 	base, err := a.load(rules.Environment...)
 	if err != nil {
 		return fmt.Errorf("knowledge base: %w", err)

@@ -27,10 +27,10 @@ import (
 
 type fixFlags struct {
 	gatherFlags
-	torch, arch, glibc, gres, index, indexURL, with, option, modules, loaded string
-	driver                                                                   string
-	gpus, facts, projects                                                    []string
-	all, compat, apply                                                       bool
+	torch, arch, glibc, gres, index, indexURL, with, option, modules string
+	driver                                                           string
+	gpus, facts, projects                                            []string
+	all, compat, apply                                               bool
 }
 
 func (a *app) fixCmd() *cobra.Command {
@@ -228,14 +228,13 @@ func pick(p *plan.Plan, name string) (int, error) {
 
 // start is what a fix begins with.
 type start struct {
-	kind    string // here, facts, report, job, log, script
-	name    string
-	rep     *diag.Report
-	b       *fact.Bundle // of the environment that is to be mended; nil when it was not looked at
-	patch   string
-	script  string
-	request *fact.Request
-	notes   []plan.Reason
+	kind   string // here, facts, report, job, log, script
+	name   string
+	rep    *diag.Report
+	b      *fact.Bundle // of the environment that is to be mended; nil when it was not looked at
+	patch  string
+	script string
+	notes  []plan.Reason
 }
 
 // fixStart finds out what the user named. Reports come from the commands that

@@ -25,6 +25,11 @@ func (a *app) gather(ctx context.Context, g gatherFlags) (*fact.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a.gatherOn(ctx, m, g)
+}
+
+// gatherOn collects the facts of a machine.
+func (a *app) gatherOn(ctx context.Context, m *source.Machine, g gatherFlags) (*fact.Bundle, error) {
 	if g.timeout <= 0 || g.liveTimeout <= 0 {
 		return nil, usagef("%s", a.tr("--timeout and --live-timeout must be longer than 0, such as 30s or 2m", "--timeout 和 --live-timeout 必须大于 0，例如 30s 或 2m"))
 	}

@@ -235,6 +235,9 @@ func (a *app) addNode(ctx context.Context, b *fact.Bundle, t targetFlags) error 
 		b.Target.Node = "flags"
 	}
 	if w := b.Winner(); w != nil {
+		if b.Target.Node == "flags" && !b.Host.Arch.IsKnown() && w.Machine.IsKnown() {
+			b.Host.Arch = w.Machine // the node that is meant has the architecture of what is judged
+		}
 		b.Target.MinDriver = tables.FamilyDriver(w.CUDA.Or(""))
 	}
 	return nil

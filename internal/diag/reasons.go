@@ -34,6 +34,7 @@ const Undecided = "what was given does not decide it"
 // reasonsZh translates the words of Reporter.Skip; keys that end in a blank are
 // followed by something variable. A test holds that no reason is missing.
 var reasonsZh = map[string]string{
+	"nodes were not connected with each other": "没有测试节点之间的连接",
 	Undecided:                                                      "所给的输入不足以判定",
 	"no log was given":                                             "没有给出日志",
 	"no batch script was given":                                    "没有给出批处理脚本",

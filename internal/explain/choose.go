@@ -38,6 +38,8 @@ func Explain(l *fact.Logs, set *diag.Set, o Options) diag.Report {
 	v.decideRendezvous()
 	v.decideNet()
 	v.decideRun()
+	v.ignoredRequest()
+	v.endedAtOnce()
 	v.decideJob()
 	v.general()
 	return v.report()

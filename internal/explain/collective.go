@@ -25,7 +25,7 @@ func cancelTime(text string) (int64, bool) {
 
 // collectives compares over ranks what their watchdogs say.
 func (v *view) collectives() {
-	if es := v.ev("S049", "S050", "S136"); len(es) > 0 {
+	if es := v.ev("S049", "S050", "S136", "log-flight-recorder-mismatch"); len(es) > 0 {
 		v.add(cand{id: "run-ranks-diverged", cert: diag.Proven, tier: 1, over: []string{"run-exception", "run-collective-hang"}}, cap4(es)...)
 		return
 	}
@@ -94,6 +94,12 @@ func (v *view) collectives() {
 			return
 		}
 	}
+	if s, ok := v.stoppedBy(); ok {
+		c := cand{id: "run-process-suspended", cert: diag.Likely, tier: 1, at: rows[0].Place, over: []string{"run-collective-hang"}}
+		c.ev, c.where = append(evOf(rows, 3), s), where(rows, 4)
+		v.add(c)
+		return
+	}
 	if diff, why := differ(rows); diff {
 		c := cand{id: "run-ranks-diverged", cert: diag.Proven, tier: 1, at: rows[0].Place, over: []string{"run-collective-hang"}, args: diag.Args{"variant": why}}
 		c.ev, c.where = evOf(rows, 4), where(rows, 4)
@@ -116,6 +122,16 @@ func (v *view) collectives() {
 	}
 	c.needs = append(c.needs, hangNeeds)
 	v.add(c)
+}
+
+// stoppedBy finds a typed command that stops a job or a process.
+func (v *view) stoppedBy() (fact.Evidence, bool) {
+	for _, c := range v.l.Commands {
+		if strings.Contains(c.Text, "scontrol suspend") || strings.Contains(c.Text, "kill -STOP") || strings.Contains(c.Text, "kill -SIGSTOP") || strings.Contains(c.Text, "kill -19 ") {
+			return v.evidence(c.Place, c.Text), true
+		}
+	}
+	return fact.Evidence{}, false
 }
 
 func workText(w fact.Work) string {

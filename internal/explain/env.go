@@ -59,7 +59,7 @@ func (v *view) decideEnv() {
 	conda := v.ev("S336", "S337")
 	condaNone := v.ev("S338")
 	noActivate := v.ev("S339", "S340", "log-conda-not-found")
-	module := v.ev("S342", "S343", "S344", "S341")
+	module := v.ev("S342", "S343", "S344", "S341", "log-module-conflict")
 	dash := v.ev("S345", "S346", "log-sh-syntax-not-bash")
 	_ = condaNone
 	torchGone := v.missingTorch()
@@ -326,6 +326,9 @@ func (v *view) execve(only bool) bool {
 	}
 	if strings.Contains(e.Text, "\\r") || v.crlf() {
 		v.add(cand{id: "slurm-script-line-endings", cert: diag.Proven}, cap4(es)...)
+		return true
+	}
+	if v.orderOfShell(nil, es) {
 		return true
 	}
 	switch {

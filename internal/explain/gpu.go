@@ -142,7 +142,7 @@ func (v *view) faults() []fact.Said {
 	var out []fact.Said
 	for _, s := range v.facts(kind.Hardware) {
 		switch s.Name {
-		case "ecc", "remap", "recovery":
+		case "ecc", "remap", "recovery", "err":
 			out = append(out, s)
 		}
 	}
@@ -308,7 +308,10 @@ func (v *view) decideMemory() {
 			es = append(es, e)
 		}
 	}
-	for _, x := range v.excTyped("OutOfMemoryError") {
+	for _, x := range v.excWith("Triton Error [CUDA]: out of memory", "CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation", "OUT_OF_MEMORY: Out of memory allocating", "failed to allocate on device") {
+		es = append(es, &fact.Event{Place: x.Place, Text: x.Type + ": " + fact.Clip(x.Message, 300)})
+	}
+	for _, x := range v.gpuOOM() {
 		es = append(es, &fact.Event{Place: x.Place, Text: x.Type + ": " + fact.Clip(x.Message, 300), Rule: "", Args: nil})
 	}
 	es = uniqLines(es)
@@ -351,6 +354,18 @@ func uniqLines(es []*fact.Event) []*fact.Event {
 }
 
 var oomGPU = lazyre.New(`\bGPU (\d+)\b`)
+
+// gpuOOM returns exceptions about the memory of a GPU; Ray has one of the same
+// name about that of the host.
+func (v *view) gpuOOM() []*fact.Exception {
+	var out []*fact.Exception
+	for _, x := range v.excTyped("OutOfMemoryError") {
+		if !strings.HasPrefix(x.Type, "ray.") && !strings.Contains(x.Message, "memory on the node") && !strings.Contains(x.Message, "node running low on memory") {
+			out = append(out, x)
+		}
+	}
+	return out
+}
 
 func (v *view) excTyped(suffix string) []*fact.Exception {
 	var out []*fact.Exception
@@ -410,6 +425,15 @@ func (v *view) decideNoGPU() {
 			return
 		}
 	}
+	if len(noDriver) == 0 {
+		for _, s := range v.facts(kind.FM) {
+			if s.V == "failed" || s.V == "inactive" || s.V == "In" || s.V == "In Progress" {
+				c := v.add(cand{id: "gpu-fabric-manager", cert: diag.Likely, over: []string{"run-exception", "gpu-not-allocated"}}, cap4(append(none[:len(none):len(none)], noBackendEvents(cudaNA)...))...)
+				v.said(c, first(v.facts(kind.FM), 2)...)
+				return
+			}
+		}
+	}
 	v.gpuMissing(append(append([]*fact.Event{}, noDriver...), append(none, noBackendEvents(cudaNA)...)...))
 }
 
@@ -447,11 +471,32 @@ func (v *view) containerWithoutGPU() ([]fact.Evidence, bool) {
 		out = append(out, v.evidence(s.Place, s.Text))
 	}
 	if len(out) == 0 {
+		out = v.recipeWithoutGPU()
+	}
+	if len(out) == 0 {
 		if val, s, ok := v.env("NVIDIA_VISIBLE_DEVICES"); ok && (val == "void" || val == "") {
 			out = append(out, v.evidence(s.Place, s.Text))
 		}
 	}
 	return out, len(out) > 0
+}
+
+// recipeWithoutGPU finds a compose file or a pod that hands no GPU over.
+func (v *view) recipeWithoutGPU() []fact.Evidence {
+	by := map[int]fact.Said{}
+	for _, s := range v.facts(kind.Recipe) {
+		if s.Name == "gpu" {
+			return nil
+		}
+		if _, ok := by[s.File]; !ok {
+			by[s.File] = s
+		}
+	}
+	var out []fact.Evidence
+	for _, s := range by {
+		out = append(out, v.evidence(s.Place, s.Text))
+	}
+	return out
 }
 
 // gpuMissing chooses why a process sees no GPU.

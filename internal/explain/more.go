@@ -11,6 +11,7 @@ import (
 // decideMore judges libraries, extensions and options that several causes can explain.
 func (v *view) decideMore() {
 	v.missingLibraries()
+	v.oldPython()
 	v.decideNodes()
 	v.decideShadow()
 	v.decideFilters()

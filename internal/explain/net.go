@@ -18,12 +18,33 @@ func (v *view) decideNet() {
 	v.interfaces()
 	v.rdma()
 	v.shm()
-	if es := v.ev("S147", "S148", "S149"); len(es) > 0 {
+	if v.hcaNamed() {
+		v.used["S147"] = true
+	} else if es := v.ev("S147", "S148", "S149"); len(es) > 0 {
 		v.add(cand{id: "net-plugin-missing", cert: diag.Proven, tier: 1}, cap4(es)...)
 	}
 	v.used["S143"], v.used["S144"], v.used["S146"] = true, true, true
 	v.peers()
 	v.nodesDiffer()
+}
+
+// hcaNamed judges a job that is told by NCCL_IB_HCA which devices to use, and
+// finds none.
+func (v *view) hcaNamed() bool {
+	es := v.peek("S144")
+	if len(es) == 0 || !v.dead && len(v.exc) == 0 {
+		return false
+	}
+	for _, k := range []string{kind.NCCLEnv, kind.Env} {
+		for _, s := range v.facts(k) {
+			if s.Name == "NCCL_IB_HCA" && s.V != "" && !strings.HasPrefix(s.V, "^") && s.V != "mlx5" && s.V != "mlx5_" {
+				c := v.add(cand{id: "net-rdma-device", cert: diag.Likely, tier: 1, args: diag.Args{"var": s.Name, "value": s.V}, over: []string{"net-plugin-missing", "net-interface-wrong"}, needs: []string{"srun ls /sys/class/infiniband"}}, cap4(es)...)
+				v.said(c, s)
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ncclByNode returns the NCCL versions by node, rank or listing header.
@@ -335,7 +356,7 @@ func (v *view) shm() {
 	es := v.ev("S150", "S151", "S152", "S306", "S307")
 	attach := v.ev("S153")
 	for _, e := range v.peek("S316") {
-		if strings.Contains(e.Text, "/dev/shm") {
+		if inShm(e.Text) {
 			es = append(es, e)
 		}
 	}
@@ -365,6 +386,11 @@ func (v *view) shm() {
 	if c.cert != diag.Proven {
 		c.needs = append(c.needs, "df -h /dev/shm")
 	}
+}
+
+// inShm reports that what is full is shared memory and no disk.
+func inShm(text string) bool {
+	return strings.Contains(text, "/dev/shm") || strings.Contains(text, "shared memory(shm)") || strings.Contains(text, "</torch_") || strings.Contains(text, "shared memory segment")
 }
 
 // peers judges a hang over peer-to-peer: a run without it passes, or the

@@ -23,8 +23,11 @@ func (v *view) decideRendezvous() {
 			}
 		}
 	}
+	v.launcherVars()
+	v.notMyAddress()
 	v.portInUse()
 	v.unresolvable()
+	v.pythonUnresolved()
 	v.storeBarrier()
 	v.clientsMissing()
 	v.clientTimeout()
@@ -299,15 +302,15 @@ func (v *view) clientTimeout() {
 	}
 	a := diag.Args{"host": host, "port": port}
 	if r0 := v.hostOfRank0(); r0.V != "" && host != "" && !sameHost(r0.V, host) {
-		c := v.add(cand{id: "rdzv-master-wrong-host", cert: diag.Proven, tier: 1, args: mergeArgs(a, diag.Args{"node": r0.V}), over: []string{"rdzv-unreachable", "run-exception"}}, cap4(es)...)
+		c := v.add(cand{id: "rdzv-master-wrong-host", cert: diag.Proven, tier: 1, args: mergeArgs(a, diag.Args{"node": r0.V}), over: []string{"rdzv-unreachable", "rdzv-too-few-ranks", "run-exception"}}, cap4(es)...)
 		v.said(c, r0)
 		return
 	}
 	if isLocal(host) && (v.multiNode() || len(v.nodesSeen()) > 1) {
-		v.add(cand{id: "rdzv-master-is-localhost", cert: diag.Proven, tier: 1, args: a, over: []string{"rdzv-unreachable", "run-exception"}}, cap4(es)...)
+		v.add(cand{id: "rdzv-master-is-localhost", cert: diag.Proven, tier: 1, args: a, over: []string{"rdzv-unreachable", "rdzv-too-few-ranks", "run-exception"}}, cap4(es)...)
 		return
 	}
-	c := v.add(cand{id: "rdzv-unreachable", cert: diag.Likely, tier: 1, args: a, over: []string{"run-exception"}}, cap4(es)...)
+	c := v.add(cand{id: "rdzv-unreachable", cert: diag.Likely, tier: 1, args: a, over: []string{"rdzv-too-few-ranks", "run-exception"}}, cap4(es)...)
 	c.needs = append(c.needs, "the log of rank 0 on "+hostOr(host)+"; srun bash -c 'getent hosts "+hostOr(host)+"; nc -zv "+hostOr(host)+" "+portOr(port)+"'")
 }
 

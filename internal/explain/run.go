@@ -58,7 +58,7 @@ func (v *view) hostMemory() {
 func (v *view) disk() {
 	var full []*fact.Event
 	for _, e := range v.ev("S316", "S317") {
-		if !strings.Contains(e.Text, "/dev/shm") && !strings.Contains(e.Text, "nccl-") && !strings.Contains(e.Text, "posix_fallocate") {
+		if !inShm(e.Text) && !strings.Contains(e.Text, "nccl-") && !strings.Contains(e.Text, "posix_fallocate") {
 			full = append(full, e)
 		}
 	}

@@ -28,6 +28,9 @@ func (v *view) decideShadow() {
 		return
 	}
 	over := []string{"run-exception", "torch-install-damaged", "torch-not-installed"}
+	if v.ownTorch(x) {
+		return
+	}
 	dirs := v.pythonPath()
 	if tdir, p := v.torchDir(); tdir != "" {
 		for _, d := range dirs {
@@ -121,4 +124,21 @@ func (v *view) pythonPath() []fact.Said {
 		}
 	}
 	return out
+}
+
+// ownTorch judges a torch of ~/.local that a session shows where the program
+// runs, while another one answers when the user's own packages are left out.
+func (v *view) ownTorch(x *fact.Exception) bool {
+	for _, s := range v.facts(kind.TorchPath) {
+		if !strings.Contains(s.V, "/.local/lib/python") {
+			continue
+		}
+		for _, o := range v.torchOutside() {
+			c := v.addExc(cand{id: "env-user-site-shadows", cert: diag.Proven, args: diag.Args{"dir": strings.TrimSuffix(s.V, "/torch"), "torch_dir": s.V},
+				over: []string{"run-exception", "torch-install-damaged", "torch-extension-built-for-other-torch", "nccl-library-too-old", "cuda-library-shadowed", "torch-needs-newer-driver"}}, x)
+			v.said(c, s, o)
+			return true
+		}
+	}
+	return false
 }

@@ -97,3 +97,23 @@ func (v *view) deadPort(es []*fact.Event) bool {
 	}
 	return false
 }
+
+// sacctFailed reports that sacct or scontrol show one job, and that it did not end well.
+func (v *view) sacctFailed() bool {
+	state, id := "", ""
+	for _, s := range v.facts(kind.Sacct) {
+		if strings.Contains(s.Name, ".") {
+			continue
+		}
+		if id != "" && s.Name != id {
+			return false // a table of many jobs: which one is meant is not told
+		}
+		id, state = s.Name, s.V // the last row counts, when a job was started again
+	}
+	for _, w := range []string{"FAILED", "TIMEOUT", "OUT_OF_ME", "NODE_FAIL", "BOOT_FAIL", "DEADLINE"} {
+		if strings.HasPrefix(state, w) {
+			return true
+		}
+	}
+	return false
+}

@@ -257,7 +257,7 @@ func (v *view) decideBuild() {
 	noNCCL := v.ev("S001", "S002", "S005", "S006")
 	noCUDA := v.ev("S008", "S009")
 	hip := v.peek("log-hip-no-device")
-	noBackend := v.excWith("No supported gpu backend found", "No GPU backend", "no gpu backend")
+	noBackend := v.needGPU()
 	all := append(append(append([]*fact.Event{}, noNCCL...), noCUDA...), hip...)
 	if len(all) == 0 && len(noBackend) == 0 {
 		v.decideListedCPU()
@@ -269,7 +269,7 @@ func (v *view) decideBuild() {
 		es = nil
 	}
 	mk := func(id string, cert diag.Certainty, ss ...fact.Said) *cand {
-		c := v.add(cand{id: id, rule: loudest(es), cert: cert, args: v.torchArgs(b)}, es...)
+		c := v.add(cand{id: id, rule: loudest(es), cert: cert, args: v.torchArgs(b), over: []string{"run-exception"}}, es...)
 		if len(es) == 0 && len(noBackend) > 0 {
 			x := noBackend[0]
 			c.at = x.Place
@@ -350,6 +350,13 @@ func (v *view) decideBuild() {
 		mk("torch-cpu-build", diag.Likely, append(first(b.versions, 1), b.aarch64[0])...)
 		return
 	}
+	if dir, p := v.torchDir(); len(noNCCL)+len(noCUDA) > 0 && plainModule.MatchString(dir) && len(b.cuda)+len(b.rocm) == 0 {
+		// EasyBuild says -CUDA-x.y in the name of a build that has it
+		c := mk("torch-cpu-build", diag.Likely)
+		c.ev = append(c.ev, v.evidence(p, dir+"/torch"))
+		c.needs = append(c.needs, "python -c 'import torch; print(torch.__version__, torch.version.cuda)'")
+		return
+	}
 	if dir, p := v.torchDir(); len(noNCCL)+len(noCUDA) > 0 && dir == debianDir && len(b.cuda)+len(b.rocm) == 0 {
 		c := mk("torch-cpu-build", diag.Likely, b.debian...)
 		c.args = mergeArgs(c.args, diag.Args{"installer": "debian", "env_kind": "system"})
@@ -369,6 +376,9 @@ func (v *view) decideBuild() {
 	}
 	v.unknown(es, v.askEnvironment(), "srun python -c 'import torch; print(torch.__file__, torch.__version__, torch.version.cuda)'")
 }
+
+// plainModule matches folders of a torch that EasyBuild built without CUDA.
+var plainModule = lazyre.New(`/PyTorch(?:-bundle)?/[\d.]+-(?:foss|intel|gfbf|gomkl|gompi)-\d{4}[ab]/`)
 
 // loudest is the rule of the error itself, which says more than the warnings
 // before it, or "".
@@ -559,22 +569,10 @@ func (v *view) unknown(es []*fact.Event, needs ...string) {
 
 // pythonPathShadows reports a torch that PYTHONPATH puts before the environment's.
 func (v *view) pythonPathShadows() (ss []fact.Said, dir string, ok bool) {
-	pp, s, has := v.env("PYTHONPATH")
-	if !has {
-		return nil, "", false
-	}
 	tdir, _ := v.torchDir()
-	venv, _, _ := v.env("VIRTUAL_ENV")
-	conda, _, _ := v.env("CONDA_PREFIX")
-	for _, d := range strings.Split(pp, ":") {
-		if d == "" {
-			continue
-		}
-		if tdir != "" && strings.HasPrefix(tdir, d) || tdir == "" && torchish(d) {
-			if venv != "" && strings.HasPrefix(d, venv) || conda != "" && strings.HasPrefix(d, conda) {
-				continue
-			}
-			return []fact.Said{s}, d, true
+	for _, d := range v.pythonPath() {
+		if tdir != "" && (tdir == d.V || strings.HasPrefix(tdir, d.V+"/")) || tdir == "" && torchish(d.V+"/") {
+			return []fact.Said{d}, d.V, true
 		}
 	}
 	return nil, "", false
@@ -604,6 +602,9 @@ func (v *view) decideTorchPackage() {
 		if strings.Contains(s.V, "-orch") {
 			torchBroken = append(torchBroken, s)
 		}
+	}
+	if v.localTorch() || v.noDistributed() {
+		return
 	}
 	failing := attr
 	if failing == nil && len(noDist) > 0 {
@@ -648,7 +649,7 @@ func (v *view) decideTorchPackage() {
 			return
 		}
 		switch m[1] {
-		case "__version__":
+		case "__version__", "tensor", "Tensor", "nn", "cuda", "float32", "float16", "device", "no_grad", "manual_seed", "load", "save", "zeros", "ones", "utils", "optim", "backends", "long", "set_num_threads":
 			v.addExc(cand{id: "torch-install-damaged", cert: diag.Likely}, attr)
 		case "init_process_group":
 			v.used["S007"] = true
@@ -869,7 +870,26 @@ func (v *view) decideLibraries() {
 			v.add(cand{id: "cuda-library-missing", cert: diag.Likely}, cap4(es)...)
 		}
 	}
-	if es := v.ev("S237"); len(es) > 0 && v.tornTorch() == nil {
+	var foreign, es []*fact.Event // symbols of CUDA's libraries, of torch
+	for _, e := range v.ev("S237") {
+		if strings.Contains(e.Text, "Warning: ") {
+			continue // the import went on without that part
+		}
+		if cudaSymbol.MatchString(e.Text) {
+			foreign = append(foreign, e)
+		} else {
+			es = append(es, e)
+		}
+	}
+	if len(foreign) > 0 && !v.candidate("cuda-library-shadowed") {
+		c := v.add(cand{id: "cuda-library-shadowed", cert: diag.Likely, over: []string{"run-exception", "run-native-crash"}}, cap4(foreign)...)
+		if val, s, ok := v.env("LD_LIBRARY_PATH"); ok && val != "" {
+			v.said(c, s)
+			c.args = mergeArgs(c.args, diag.Args{"var": "LD_LIBRARY_PATH", "value": val})
+		}
+		v.moduleEv(c, "cudnn", "cuda")
+	}
+	if len(es) > 0 && v.tornTorch() == nil {
 		c := v.add(cand{id: "torch-extension-built-for-other-torch", cert: diag.Proven}, cap4(es)...)
 		for _, s := range v.facts(kind.Pkg) {
 			if s.Name == "torch" {
@@ -879,6 +899,9 @@ func (v *view) decideLibraries() {
 		}
 	}
 }
+
+// cudaSymbol matches symbols that one library of CUDA misses in another.
+var cudaSymbol = lazyre.New(`undefined symbol: _ZN\d+(?:cudnn|cublas|cufft|cusparse|cusolver)`)
 
 func (v *view) excAt(e *fact.Event) *fact.Exception {
 	for i := range v.l.Exceptions {

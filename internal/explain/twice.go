@@ -42,7 +42,7 @@ func (v *view) decideTwice() {
 // crowded returns out-of-memory errors that name other big processes on the GPU.
 func (v *view) crowded() []*fact.Event {
 	var out []*fact.Event
-	for _, x := range v.excTyped("OutOfMemoryError") {
+	for _, x := range v.gpuOOM() {
 		n := 0
 		for _, p := range others.FindAllStringSubmatch(x.Message, -1) {
 			if mib(p[2], p[3]) >= 2048 {

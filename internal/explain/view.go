@@ -43,7 +43,8 @@ type view struct {
 	cands   []cand
 	exc     []*fact.Exception
 	dead    bool
-	needs   []string // of an unknown verdict
+	lastExc map[int]int // by file: line of the last exception that is no echo
+	needs   []string    // of an unknown verdict
 	unsure  []*fact.Event
 }
 
@@ -76,7 +77,14 @@ func newView(l *fact.Logs, set *diag.Set, o Options) *view {
 		}
 	}
 	v.jobFacts()
-	v.dead = v.deathSigns() || v.jobFailed()
+	v.dead = v.deathSigns() || v.jobFailed() || v.sacctFailed()
+	v.lastExc = map[int]int{}
+	for i := range l.Exceptions {
+		x := &l.Exceptions[i]
+		if base := x.Type[strings.LastIndexByte(x.Type, '.')+1:]; !x.Quoted && x.Handled == "" && x.Start > 0 && !echoTypes[base] && !echoText.MatchString(x.Message) {
+			v.lastExc[x.File] = max(v.lastExc[x.File], x.Line)
+		}
+	}
 	for i := range l.Exceptions {
 		x := &l.Exceptions[i]
 		if x.Quoted || v.survived(x.Handled != "", x.After, x.Place) {
@@ -125,6 +133,8 @@ func (v *view) survived(handled bool, after int, p fact.Place) bool {
 		return true
 	case after >= 3 && v.restartedAfter(p):
 		return true
+	case after >= 20 && p.Line < v.lastExc[p.File]-20:
+		return true // it trained on for long, and something else ended it
 	}
 	return false
 }

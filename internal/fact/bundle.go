@@ -28,6 +28,7 @@ type Bundle struct {
 	Container  Container   `json:"container,omitzero"`
 	Slurm      Slurm       `json:"slurm,omitzero"`
 	Live       Live        `json:"live,omitzero"`
+	Nodes      *NodeSet    `json:"nodes,omitempty"` // of an allocation: what the probes on its nodes saw
 
 	Problems []Problem `json:"problems,omitempty"` // what could not be read, and why
 }

@@ -20,12 +20,11 @@ type build struct {
 // fit says how a build does on all nodes.
 type fit struct {
 	build
-	how    string
-	why    *Reason // why it does not do
-	soft   bool    // nothing speaks against it, but a table does not hold what it takes
-	needs  []Reason
-	gives  []Reason
-	direct bool
+	how   string
+	why   *Reason // why it does not do
+	soft  bool    // nothing speaks against it, but a table does not hold what it takes
+	needs []Reason
+	gives []Reason
 }
 
 func (f *fit) ok() bool { return f.why == nil }

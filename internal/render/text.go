@@ -37,6 +37,7 @@ func Text(w io.Writer, rep *diag.Report, t diag.Texts, o TextOptions) error {
 		x.finding(shown, true)
 	}
 	x.others(shown)
+	x.exclude()
 	x.unseen()
 	if top != nil {
 		p.line("")
@@ -114,6 +115,10 @@ func (x *textReport) section(name string) {
 }
 
 func (x *textReport) finding(f *diag.Finding, full bool) {
+	if l := x.place(f); l != "" {
+		x.p.line("")
+		x.p.hang(0, "", l)
+	}
 	if m := diag.Message(x.t, f, x.o.Lang); m != "" {
 		x.p.line("")
 		x.p.para(0, Clean(m, true))
@@ -273,6 +278,9 @@ func (x *textReport) brief(f *diag.Finding) {
 	}
 	if title != f.ID && f.Role != diag.Context {
 		title += " [" + f.ID + "]"
+	}
+	if l := x.place(f); l != "" {
+		title += " · " + l
 	}
 	msg := Clean(diag.Message(x.t, f, x.o.Lang), true)
 	if title == f.ID && msg != "" { // a check of its own: its message says it all

@@ -432,7 +432,7 @@ func (t *Target) readStream(ctx context.Context, r io.Reader) (*vfs.FS, map[stri
 	layers := map[string][]archive.Op{}
 	names := 0
 	member := func(name string, size int64, r io.Reader) (bool, error) {
-		if !layerName(name) || size < 512 {
+		if !layerName(name) || size == 0 {
 			return false, nil
 		}
 		if len(layers) == maxLayers {

@@ -37,6 +37,8 @@ type Parser struct {
 	hca      string // RDMA device that ibstat or ibv_devinfo describes
 	smiq     bool   // nvidia-smi -q is read
 	smiSec   string // its section
+	gone     string // torch that a plan of mamba takes away
+	tres     bool   // the table of sacct has a column AllocTRES
 	echo     string // variable whose value the last command shows
 	cmdAge   int
 }
@@ -47,7 +49,7 @@ func NewParser(path string) *Parser { return &Parser{path: path, smi: -1} }
 // Command tells the parser that a command line stands here.
 func (p *Parser) Command(c fact.ShellCmd) {
 	p.lastCmd, p.cmdAge, p.header, p.smi = c.Text, 0, "", -1
-	p.hca, p.smiq, p.smiSec = "", false, ""
+	p.hca, p.smiq, p.smiSec, p.gone = "", false, "", ""
 	if i := strings.Index(c.Text, "/bin/python"); i > 0 && strings.Contains(c.Text, " list") {
 		s := c.Text[:i]
 		p.prefix = s[strings.LastIndexAny(s, " ;'\"(")+1:]
@@ -126,7 +128,7 @@ var (
 	silentRe  = lazyre.New(`(?i)no output for \d+|(?:sending|send) SIG(?:TERM|KILL)|\bno progress (?:since|for|in)\b|watchdog: no progress|\bstalled for \d+|\bhang (?:was )?detected\b|\bjob (?:is )?hung\b|\bkilling (?:the )?(?:process )?(?:group|job|step|hung)`)
 	rankHost  = lazyre.New(`(?i)\bhost(?:name)?[ =:]+(\S+) (?:global_)?rank[ =:]+(\d+)\b`)
 	sacctRow  = lazyre.New(`^(\d+(?:_\d+)?(?:\.\S+)?)\s+.*?\b(COMPLETED|FAILED|TIMEOUT|OUT_OF_ME\S*|CANCELLED(?: by \d+)?\+?|NODE_FAIL|PREEMPTED|REQUEUED|BOOT_FAIL|DEADLINE|RUNNING|PENDING)`)
-	sacctEC   = lazyre.New(`\b(\d+:\d+)\b`)
+	sacctEC   = lazyre.New(`^\d+:\d+$`)
 	devNode   = lazyre.New(`^[cb][rwx-]{9}\S* .* (/dev/\S+)$`)
 	fmRe      = lazyre.New(`Active: (\S+)`)
 	lsn       = lazyre.New(`^LISTEN\s+\d+\s+\d+\s+\S*:(\d+)\s`)
@@ -160,7 +162,7 @@ func (p *Parser) Feed(text, msg string, pl fact.Place, nccl bool, out *fact.List
 			return
 		}
 	}
-	if p.echoed(msg, add) || p.answers(msg, add) || p.kernel(msg, add) || p.detail(msg, add) || p.ports(msg, add) || p.queue(msg, add) || p.forms(text, msg, add) {
+	if p.echoed(msg, add) || p.answers(msg, add) || p.kernel(msg, add) || p.detail(msg, add) || p.ports(msg, add) || p.queue(msg, add) || p.says(text, msg, add) || p.recipes(msg, add) || p.forms(text, msg, add) {
 		return
 	}
 	p.tables(text, msg, add)
@@ -223,7 +225,7 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 		p.header = "pip"
 		return
 	case strings.HasPrefix(msg, "JobID"):
-		p.header = "sacct"
+		p.header, p.tres = "sacct", strings.Contains(strings.ToLower(msg), "alloctres")
 		return
 	case strings.Contains(msg, "packages in environment at"):
 		if m := condaEnv.FindStringSubmatch(msg); m != nil {
@@ -290,14 +292,15 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 		msg := strings.ReplaceAll(msg, "|", " ")
 		if m := sacctRow.FindStringSubmatch(msg); m != nil {
 			ec := ""
-			if k := sacctEC.FindAllString(msg, -1); len(k) > 0 {
-				for _, x := range k {
-					if strings.Count(x, ":") == 1 {
-						ec = x
-					}
+			for _, f := range strings.Fields(msg) {
+				if sacctEC.MatchString(f) {
+					ec = f
 				}
 			}
 			add(kind.Sacct, m[1], m[2], ec)
+			if t := tresCol.FindStringSubmatch(msg); p.tres && t != nil {
+				add(kind.TRES, "", t[1], "")
+			}
 		}
 	}
 }
@@ -350,6 +353,8 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 			add(kind.GPU, m[1], strings.TrimSuffix(strings.TrimSpace(m[2]), " "), m[3])
 		} else if m := smiUse.FindStringSubmatch(msg); m != nil {
 			add(kind.Mode, p.smiGPU, m[3], m[1])
+		} else if strings.Contains(msg, "ERR!") {
+			add(kind.Hardware, "err", msg, p.smiGPU)
 		} else if m := smiProc.FindStringSubmatch(msg); m != nil {
 			add(kind.Proc, m[1], m[3], m[4])
 		}
@@ -478,6 +483,11 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 	if strings.HasPrefix(msg, "LISTEN") {
 		if m := lsn.FindStringSubmatch(msg); m != nil {
 			add(kind.NetOut, "", m[1], "")
+		}
+	}
+	if strings.HasPrefix(msg, "Python ") {
+		if m := pyVersion.FindStringSubmatch(msg); m != nil {
+			add(kind.Python, "", m[1], "")
 		}
 	}
 	if m := slurmV.FindStringSubmatch(msg); m != nil {

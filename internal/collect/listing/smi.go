@@ -17,6 +17,9 @@ func (p *Parser) detail(msg string, add adder) bool {
 		p.smiq, p.smiSec = true, ""
 		return true
 	}
+	if !p.smiq && p.cmdAge < 40 && strings.Contains(p.lastCmd, "nvidia-smi") && strings.Contains(p.lastCmd, " -q") {
+		p.smiq = true // cut by grep
+	}
 	if !p.smiq || len(msg) > 120 {
 		return false
 	}

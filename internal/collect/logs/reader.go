@@ -490,6 +490,9 @@ func quoted(msg string, pos int) bool {
 			return true
 		}
 	}
+	if i := strings.IndexByte(strings.TrimPrefix(t, "'"), '\''); t != "" && t[0] == '\'' && i > 0 && i < 40 && !strings.Contains(t[1:i+1], " ") && strings.HasPrefix(t[i+2:], " is ") {
+		return false // 'mamba' is running as a subprocess …
+	}
 	if t != "" && (t[0] == '"' || t[0] == '\'' || t[0] == '`' || t[0] == '{' && strings.Contains(t, "\": ")) {
 		return true
 	}

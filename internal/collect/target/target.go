@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"runtime"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/collect/env"
@@ -154,6 +153,15 @@ func environment(ctx context.Context, t *source.Target, m *source.Machine, o Opt
 	return err
 }
 
+// fileTag takes the tag out of a wheel's name: NAME-VERSION(-BUILD)-PYTHON-ABI-PLATFORM.whl.
+func fileTag(name string) string {
+	f := strings.Split(strings.TrimSuffix(name, ".whl"), "-")
+	if n := len(f); n == 5 || n == 6 {
+		return strings.Join(f[n-3:], "-")
+	}
+	return ""
+}
+
 func siteOf(f fs.FS, prefix string) string {
 	lib := path.Join(source.Rel(prefix), "lib")
 	list, _ := fs.ReadDir(f, lib)
@@ -184,6 +192,9 @@ func packages(ctx context.Context, t *source.Target, m *source.Machine, b *fact.
 		condaOrigin(t, w)
 	}
 	b.Target.Tags = w.Dist.V.Tags
+	if tag := fileTag(path.Base(t.Path)); t.Kind == source.KindWheel && tag != "" {
+		b.Target.Tags = []string{tag} // what pip goes by; WHEEL inside says linux_x86_64 where that was repaired
+	}
 	os, at := platformOf(t, w)
 	if os != "" {
 		b.Host.OS = fact.Of(os, at)
@@ -295,9 +306,4 @@ func requires(t *source.Target, w *fact.Torch, b *fact.Bundle) {
 			}
 		}
 	}
-}
-
-// OnHere reports whether an architecture is that of this machine.
-func OnHere(arch string) bool {
-	return arch == map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 }

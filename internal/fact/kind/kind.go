@@ -10,6 +10,7 @@ const (
 	TorchCUDA  = "torch-cuda"     // torch.version.cuda; "None": none
 	TorchPath  = "torch-path"     // folder of the torch that a program says it runs
 	NCCLAvail  = "nccl-available" // True, False
+	DistAvail  = "distributed"    // torch.distributed.is_available(): True, False
 	Debian     = "debian-package" // torch as a package of the system: V version
 	TorchHIP   = "torch-hip"
 	CUDAAvail  = "cuda-available" // True, False
@@ -20,6 +21,8 @@ const (
 	NoModule   = "no-module"      // the kernel's words for an NVIDIA module that is not there or cannot be loaded
 	Port       = "rdma-port"      // name: RDMA device; V: up, down or init
 	Pending    = "pending"        // name: job; V: why it waits
+	Recipe     = "recipe"         // name: compose, pod: a file that starts containers; gpu: it hands GPUs over
+	Python     = "python-version" // of the interpreter that a session asks
 	Proc       = "gpu-process"    // name: GPU index; V: process; Aux: MiB
 	Mode       = "compute-mode"
 	Env        = "env"      // environment variable
