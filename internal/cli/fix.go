@@ -292,7 +292,7 @@ func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start,
 			return s, err
 		case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && bytes.Contains(head, []byte(`"ncclinic.report/v1"`)):
 			s.kind = "report"
-			if s.rep, err = readReport(name); err != nil {
+			if s.rep, err = savedReport(name); err != nil {
 				return nil, err
 			}
 			return s, a.aroundReport(ctx, s, g, version)
@@ -331,7 +331,7 @@ func (a *app) reportOf(args ...string) (*diag.Report, error) {
 	return decodeReport(args[0], &out)
 }
 
-func readReport(name string) (*diag.Report, error) {
+func savedReport(name string) (*diag.Report, error) {
 	f, err := readableFile(name)
 	if err != nil {
 		return nil, err
