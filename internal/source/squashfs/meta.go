@@ -61,18 +61,6 @@ func (c *cursor) read(p []byte) error {
 	return nil
 }
 
-// skip passes over n bytes.
-func (c *cursor) skip(n int64) error {
-	for n > 0 {
-		if err := c.fill(); err != nil {
-			return err
-		}
-		k := min(n, int64(len(c.blk.data)-c.off))
-		n, c.off = n-k, c.off+int(k)
-	}
-	return nil
-}
-
 // record returns row i of a table that is split into metadata blocks of per
 // rows each, whose positions stand in a list of 64-bit numbers in the image.
 func (s *FS) record(p []byte, list uint64, i, per uint32) error {
