@@ -158,7 +158,7 @@ func (v *view) decideHardware() {
 	es := v.ev("S213", "S214", "S330", "S226", "log-nvidia-smi-gpu-lost")
 	xid := v.xids(true)
 	v.used["S329"] = true
-	soft := v.ev("S208", "S209", "S210", "S212", "log-hip-illegal-access")
+	soft := v.ev("S208", "S209", "S210", "S212", "log-hip-illegal-access", "log-cuda-kernel-exception")
 	launch := v.ev("S211")
 	unknown := v.peek("S194", "S188", "S195", "S402")
 	faults := v.faults()

@@ -16,6 +16,8 @@ var (
 	sayNCCL = lazyre.New(`(?i)\b(?:is_nccl_available(?:\(\))?|nccl[ _]available\??)['")]*(?:\s*(?:[:=,]|->|is\b))+\s*(True|False)\b`)
 	sayAny  = lazyre.New(`(?i)\b(?:torch\.cuda\.is_available(?:\(\))?|cuda[ _](?:is[ _])?available\??)['")]*(?:\s*(?:[:=,]|->|is\b))+\s*(True|False)\b`)
 	sayDist = lazyre.New(`(?i)\b(?:torch\.distributed|dist)\.is_available(?:\(\))?['")]*(?:\s*(?:[:=,]|->|is\b))+\s*(True|False)\b`)
+	// ls of the folder that pip writes beside a package
+	distInfo = lazyre.New(`(?:^|\s)(/\S*/(?:site|dist)-packages)/torch-(\d[\w.+%]*)\.dist-info/?(?:$|:)`)
 	// version.py of torch
 	verFile = lazyre.New(`^(__version__|cuda|hip|xpu)(?:: Optional\[str\])? = (None|'[^']+'|"[^"]+")$`)
 	rowGone = lazyre.New(`^\s*([-+])\s+(?:py)?torch\s+(\d[\w.]*)\s+(\S+)\s+\S+`)
@@ -47,6 +49,14 @@ func (p *Parser) says(text, msg string, add adder) bool {
 			if m := k.re.FindStringSubmatch(msg); m != nil {
 				add(k.kind, "", strings.ToUpper(m[1][:1])+strings.ToLower(m[1][1:]), "")
 			}
+		}
+	}
+	if strings.Contains(msg, "-packages/torch-") {
+		if m := distInfo.FindStringSubmatch(msg); m != nil {
+			prefix, _, _ := strings.Cut(m[1], "/lib/python")
+			add(kind.PkgEnv, "torch", prefix, "")
+			add(kind.Pkg, "torch", strings.ReplaceAll(m[2], "%2B", "+"), "")
+			return true
 		}
 	}
 	if strings.Contains(msg, "py-torch@") {
