@@ -48,6 +48,14 @@ func testMain(m *testing.M) (code int) {
 			}
 		}
 	}
+	if eightStarted {
+		if c, err := eight(); err == nil {
+			if err := c.Stop(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				code = max(code, 1)
+			}
+		}
+	}
 	return code
 }
 

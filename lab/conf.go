@@ -18,6 +18,7 @@ type config struct {
 	ctldPort int
 	nodePort int // port of the first slurmd; the others follow
 	nodes    []string
+	own      []string // lines of parts that the lab starts too; they replace the common ones
 }
 
 func (c *config) path(elem ...string) string {
@@ -55,6 +56,9 @@ func (c *config) write() error {
 		// and ends where none are mounted or systemd is not there to make one.
 		// The version 1 plugin does nothing until it is used.
 		"cgroup.conf": "CgroupAutomount=no\nCgroupPlugin=cgroup/v1\n",
+	}
+	if c.Memory {
+		files["cgroup.conf"] += memoryCgroup
 	}
 	for name, text := range c.Files {
 		files[name] = text
@@ -151,20 +155,35 @@ func (c *config) slurmConf() string {
 
 	// Slurm takes the last line of a key, except where a key may be repeated:
 	// a key that the caller sets is left out of ours.
-	given := map[string]bool{}
-	for _, l := range c.Conf {
-		k, _, _ := strings.Cut(l, "=")
-		given[strings.ToLower(strings.TrimSpace(k))] = true
-	}
+	given := keys(c.Conf)
+	parts := keys(c.own)
 	var b strings.Builder
 	for _, l := range append(own, node, part) {
-		k, _, _ := strings.Cut(l, "=")
-		if !given[strings.ToLower(k)] {
+		if k := key(l); !given[k] && !parts[k] {
+			b.WriteString(l + "\n")
+		}
+	}
+	for _, l := range c.own {
+		if !given[key(l)] {
 			b.WriteString(l + "\n")
 		}
 	}
 	b.WriteString(lines(c.Conf))
 	return b.String()
+}
+
+// key is the key of a line of slurm.conf, in lower case.
+func key(line string) string {
+	k, _, _ := strings.Cut(line, "=")
+	return strings.ToLower(strings.TrimSpace(k))
+}
+
+func keys(lines []string) map[string]bool {
+	out := map[string]bool{}
+	for _, l := range lines {
+		out[key(l)] = true
+	}
+	return out
 }
 
 func currentUser() (string, error) {

@@ -45,6 +45,14 @@ type Options struct {
 	Files     map[string]string // more files in the configuration folder, such as cli_filter.lua or topology.conf; "#!" makes one executable
 	Env       []string          // NAME=value for the daemons
 
+	// Accounting starts MariaDB and slurmdbd too, so that sacct knows jobs and
+	// their memory; it costs a few seconds.
+	Accounting bool
+	// Memory puts jobs into memory cgroups, so that the kernel kills what is over
+	// its --mem. It takes root and a mounted memory controller (version 1), see
+	// MissingMemory.
+	Memory bool
+
 	// Detach leaves the cluster running when the starter ends; Down removes it.
 	Detach bool
 	// StartTimeout bounds the start; 0 means 60 s.
@@ -181,11 +189,26 @@ func start(ctx context.Context, opts Options) (_ *Cluster, err error) {
 		conf.nodes = append(conf.nodes, fmt.Sprintf("%s%d", opts.NodePrefix, i+1))
 	}
 	c.Nodes = conf.nodes
+	var acct *accounting
+	if opts.Accounting {
+		if acct, err = newAccounting(); err != nil {
+			return nil, err
+		}
+		conf.own = append(conf.own, acct.conf(c.path("run", "munge.socket"))...)
+	}
+	if opts.Memory {
+		conf.own = append(conf.own, memoryConf...)
+	}
 	if err := conf.write(); err != nil {
 		return nil, err
 	}
 	if err := c.startMunge(ctx); err != nil {
 		return nil, err
+	}
+	if acct != nil {
+		if err := c.startAccounting(ctx, acct, &conf); err != nil {
+			return nil, err
+		}
 	}
 	if err := c.daemon("slurmctld", find("slurmctld"), "-D", "-i", "-f", conf.path("slurm.conf")); err != nil {
 		return nil, err
@@ -413,7 +436,7 @@ func (c *Cluster) waitIdle(ctx context.Context) error {
 
 // dead returns an error that names the daemon that ended, if one did.
 func (c *Cluster) dead() error {
-	for _, name := range append([]string{"munged", "slurmctld"}, c.Nodes...) {
+	for _, name := range append([]string{"munged", "mariadbd", "slurmdbd", "slurmctld"}, c.Nodes...) {
 		b, err := os.ReadFile(c.path("pids", name))
 		if err != nil {
 			continue

@@ -16,9 +16,10 @@ import (
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/rules/install"
 	"github.com/ncclinic/ncclinic/rules/node"
+	"github.com/ncclinic/ncclinic/rules/nodes"
 )
 
-//go:embed cause install node lint
+//go:embed cause install node nodes lint
 var embedded embed.FS
 
 // Embedded is the knowledge base inside the binary.
@@ -27,13 +28,16 @@ func Embedded() fs.FS { return embedded }
 // Families whose rules judge an environment, in the order in which they run.
 var Environment = []string{"cause", "install", "node"}
 
+// Allocation are the families whose rules judge the nodes of a job together.
+var Allocation = []string{"cause", "install", "node", "nodes"}
+
 // All families, in the order in which pages and lists show them.
-var All = []string{"cause", "install", "node", "lint"}
+var All = []string{"cause", "install", "node", "nodes", "lint"}
 
 // Languages that every rule has.
 var Languages = []string{"en", "zh"}
 
-var checks = map[string]diag.Checks{"install": install.Checks, "node": node.Checks}
+var checks = map[string]diag.Checks{"install": install.Checks, "node": node.Checks, "nodes": nodes.Checks}
 
 // File is one rule file.
 type File struct {

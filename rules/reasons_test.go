@@ -15,7 +15,7 @@ var skipCall = regexp.MustCompile(`\.Skip\("([^"]*)"`)
 // when it is skipped is shown to people and needs Chinese words too.
 func TestReasonsHaveBothLanguages(t *testing.T) {
 	var seen int
-	for _, fam := range []string{"install", "node"} {
+	for _, fam := range []string{"install", "node", "nodes"} {
 		files, err := filepath.Glob(fam + "/*.go")
 		if err != nil {
 			t.Fatal(err)

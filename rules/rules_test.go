@@ -9,7 +9,7 @@ import (
 
 // TestRules runs every sample of the knowledge base and checks its files.
 func TestRules(t *testing.T) {
-	base, err := rules.Load(rules.Embedded(), "test", rules.Environment...)
+	base, err := rules.Load(rules.Embedded(), "test", rules.Allocation...)
 	if err != nil {
 		t.Fatal(err)
 	}

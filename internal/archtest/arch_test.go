@@ -24,28 +24,33 @@ var mayImport = map[string][]string{
 	"internal/mask":      {},
 	"internal/pep440":    {},
 	"internal/near":      {},
+	"internal/hostlist":  {},
+	"internal/nodes":     {"internal/fact", "internal/diag", "internal/hostlist"}, // what the rules say of an allocation
 	"internal/lazyre":    {},
 	"internal/elfx":      {"internal/elfx"},
 	"internal/netsel":    {"internal/fact"},
-	"internal/tables":    {"internal/fact", "internal/pep440"},
+	"internal/tables":    {"internal/fact", "internal/pep440", "internal/lazyre"},
 	"internal/diag":      {"internal/fact"},
-	"internal/source":    {"internal/fact", "internal/source"},
-	"internal/ldso":      {"internal/fact", "internal/source", "internal/elfx"},
-	"internal/run":       {"internal/fact", "internal/source"},
-	"internal/collect":   {"internal/fact", "internal/source", "internal/mask", "internal/elfx", "internal/ldso", "internal/pep440", "internal/tables", "internal/netsel", "internal/lazyre", "internal/near", "internal/collect"},
-	"internal/render":    {"internal/fact", "internal/diag"},
-	"internal/explain":   {"internal/fact", "internal/diag", "internal/tables", "internal/pep440", "internal/lazyre"},
-	"internal/demo":      {},
-	"internal/lint":      {"internal/fact", "internal/diag", "internal/collect/script", "rules"}, // one script from bytes to findings
-	"internal/ruletest":  {"internal", "rules"},
-	"rules":              {"internal/fact", "internal/diag", "internal/tables", "internal/netsel", "internal/pep440", "internal/lazyre", "internal/near", "rules"},
-	"internal/cli":       {"internal", "rules"},
-	"cmd":                {"internal/cli"},
-	"internal/testenv":   {},
-	"internal/archtest":  {},
-	"lab":                {"lab", "internal/testenv"},
-	"e2e":                {"lab", "internal"},
-	"bench":              {"rules", "internal", "lab", "bench"},
+	"internal/source":    {"internal/fact", "internal/source", "internal/lazyre"},
+	// It writes what tests open.
+	"internal/source/packtest": {"internal/elfx", "internal/testenv"},
+	"internal/ldso":            {"internal/fact", "internal/source", "internal/elfx"},
+	"internal/run":             {"internal/fact", "internal/source"},
+	"internal/collect":         {"internal/fact", "internal/source", "internal/mask", "internal/elfx", "internal/ldso", "internal/pep440", "internal/tables", "internal/netsel", "internal/lazyre", "internal/near", "internal/hostlist", "internal/collect"},
+	"internal/plan":            {"internal/fact", "internal/tables", "internal/pep440", "internal/lazyre", "internal/near"},
+	"internal/render":          {"internal/fact", "internal/diag", "internal/plan"},
+	"internal/explain":         {"internal/fact", "internal/diag", "internal/tables", "internal/pep440", "internal/lazyre", "internal/mask"},
+	"internal/demo":            {},
+	"internal/lint":            {"internal/fact", "internal/diag", "internal/collect/script", "rules"}, // one script from bytes to findings
+	"internal/ruletest":        {"internal", "rules"},
+	"rules":                    {"internal/fact", "internal/diag", "internal/tables", "internal/netsel", "internal/pep440", "internal/lazyre", "internal/near", "internal/hostlist", "rules"},
+	"internal/cli":             {"internal", "rules"},
+	"cmd":                      {"internal/cli"},
+	"internal/testenv":         {},
+	"internal/archtest":        {},
+	"lab":                      {"lab", "internal/testenv"},
+	"e2e":                      {"lab", "internal"},
+	"bench":                    {"rules", "internal", "lab", "bench"},
 }
 
 // modules are the third-party modules that the program may link, each with the
@@ -60,7 +65,7 @@ var modules = []string{
 
 // needsOS are the packages that may depend on a running system; everything
 // else builds for js/wasm.
-var needsOS = []string{"internal/run", "internal/collect/node", "internal/collect/slurm", "internal/collect/live", "internal/cli", "cmd", "lab", "e2e", "bench", "internal/ruletest", "internal/archtest", "internal/testenv"}
+var needsOS = []string{"internal/run", "internal/collect/node", "internal/collect/slurm", "internal/collect/live", "internal/cli", "cmd", "lab", "e2e", "bench", "internal/ruletest", "internal/archtest", "internal/testenv", "internal/source/packtest"}
 
 type pkg struct {
 	ImportPath   string
@@ -124,7 +129,7 @@ func TestDirectionOfImports(t *testing.T) {
 			if dep, ours := strings.CutPrefix(imp, module); ours && !under(allowed, dep) {
 				t.Errorf("%s imports %s, which is against the flow of data", self, dep)
 			}
-			if imp == "os/exec" && self != "internal/run" && !under([]string{"lab", "e2e", "bench", "internal/testenv"}, self) {
+			if imp == "os/exec" && self != "internal/run" && !under([]string{"lab", "e2e", "bench", "internal/testenv", "internal/source/packtest"}, self) {
 				t.Errorf("%s imports os/exec; only internal/run starts programs", self)
 			}
 			if self == "internal/fact" && strings.Contains(imp, ".") {

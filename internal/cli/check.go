@@ -24,6 +24,8 @@ type gatherFlags struct {
 	live        bool
 	liveTimeout time.Duration
 	timeout     time.Duration
+	timeoutSet  bool   // by the caller
+	also        string // a library whose search is explained
 }
 
 func (a *app) addGatherFlags(c *cobra.Command, g *gatherFlags) {
@@ -39,8 +41,9 @@ func (a *app) addGatherFlags(c *cobra.Command, g *gatherFlags) {
 
 func (a *app) checkCmd() *cobra.Command {
 	var g gatherFlags
+	var t targetFlags
 	c := &cobra.Command{
-		Use:   "check [BUNDLE.json | ENVIRONMENT]",
+		Use:   "check [TARGET...]",
 		Short: a.tr("find out why this environment cannot train", "检查当前环境为什么不能训练"),
 		Long: a.tr(`check examines the environment that it is started in: which Python the job would
 run, which torch that imports and from where, whether NCCL is compiled in, which
@@ -51,7 +54,14 @@ Run it where the job runs: srun --gres=gpu:1 ncclinic check. On a login node it
 says what cannot be known there.
 
 With a file that "ncclinic facts" wrote it judges those facts instead, and with
-the folder of a venv or conda environment that environment.`,
+the folder of a venv or conda environment that environment. A TARGET may also be
+what a job will run: a container image (.sif, .sqsh, OCI layout or archive, docker
+save, an unpacked root file system), a wheel, a conda package, an archive of an
+environment (conda-pack). Nothing of it is run, mounted or unpacked. --driver,
+--gpu and --with-node say on which node it has to work.
+
+Two targets are compared: which facts differ that matter. Several, or a folder of
+wheels, give a table.`,
 			`check 检查它所处的环境：作业会运行哪个 Python，实际导入哪个 torch、来自哪里，
 是否编入 NCCL，加载器会选中哪个 libnccl，以及驱动、GPU、资源限制、网络、RDMA 设备
 和 Slurm 上下文。最后给出唯一的原因、证据和解决办法。
@@ -60,35 +70,69 @@ the folder of a venv or conda environment that environment.`,
 哪些信息在那里无法得知。
 
 参数为 "ncclinic facts" 写出的文件时，改为诊断该文件；参数为 venv 或 conda 环境目录时，
-检查该环境。`),
+检查该环境。参数也可以是作业将要使用的内容：容器镜像（.sif、.sqsh、OCI 目录或归档、
+docker save、解开的根文件系统）、wheel、conda 包、环境归档（conda-pack）。检查时不运行、
+不挂载、不解包。用 --driver、--gpu、--with-node 指定它要在什么样的节点上工作。
+
+给出两个对象时进行比较，列出有影响的差异；给出多个对象或一个装有 wheel 的目录时列成表格。`),
 		Example: `  ncclinic check
   srun --gres=gpu:1 ncclinic check --live
   ncclinic check --python /opt/envs/llm/bin/python --format json
-  ncclinic check facts.json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("%s", a.tr("check takes one target at most", "check 最多接受一个对象"))
-			}
-			return nil
-		},
+  ncclinic check facts.json
+  ncclinic check image.sif --with-node gpu-node.json
+  ncclinic check torch-2.6.0-cp311-cp311-manylinux1_x86_64.whl --driver 535.161.08 --gpu V100
+  ncclinic check --explain-load libnccl.so.2 ./venv
+  ncclinic check works.sqsh fails.sqsh`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			b, err := a.subject(c.Context(), args, g)
-			if err != nil {
-				return err
-			}
-			return a.judge(b)
+			g.timeoutSet = c.Flags().Changed("timeout")
+			return a.check(c.Context(), args, g, t)
 		},
 	}
 	a.addGatherFlags(c, &g)
+	a.addTargetFlags(c, &t)
 	a.addOutputFlags(c)
+	a.addNodes(c, &g)
 	return c
 }
 
+// check examines nothing named, one target, two that are compared, or many.
+func (a *app) check(ctx context.Context, args []string, g gatherFlags, t targetFlags) error {
+	if len(args) > 2 {
+		return a.table(ctx, args, g, t)
+	}
+	if len(args) == 1 {
+		if files := wheelsIn(args[0]); len(files) > 0 {
+			return a.table(ctx, files, g, t)
+		}
+	}
+	g.also = t.explain
+	var bs []*fact.Bundle
+	for i := range max(1, len(args)) {
+		b, err := a.subject(ctx, args[min(i, len(args)):min(i+1, len(args))], g, t)
+		if err != nil {
+			return err
+		}
+		bs = append(bs, b)
+	}
+	switch {
+	case t.explain != "" && len(bs) == 1:
+		return a.explainLoad(bs[0], t.explain)
+	case len(bs) == 2:
+		return a.compare(bs[0], bs[1])
+	}
+	return a.judge(bs[0])
+}
+
 // subject turns what the user named into facts: a bundle that was saved, an
-// environment's folder, or the environment of this process.
-func (a *app) subject(ctx context.Context, args []string, g gatherFlags) (*fact.Bundle, error) {
+// environment's folder, an artefact, or the environment of this process.
+func (a *app) subject(ctx context.Context, args []string, g gatherFlags, t targetFlags) (*fact.Bundle, error) {
 	if len(args) == 0 {
-		return a.gather(ctx, g)
+		b, err := a.gather(ctx, g)
+		if err == nil && t.node() {
+			err = a.addNode(ctx, b, t)
+		}
+		return b, err
 	}
 	name := args[0]
 	st, err := os.Stat(name)
@@ -98,15 +142,23 @@ func (a *app) subject(ctx context.Context, args []string, g gatherFlags) (*fact.
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if st.IsDir() {
-		for _, py := range []string{"bin/python", "bin/python3"} {
-			// A link to nowhere is an environment too, a broken one.
-			if _, err := os.Lstat(filepath.Join(name, py)); err == nil {
-				g.python = filepath.Join(name, py)
-				return a.gather(ctx, g)
-			}
+	target, err := isTarget(name)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if target {
+		return a.readTarget(ctx, name, g, t)
+	}
+	if st.IsDir() { // an environment; of its interpreter, a link to nowhere is one too, a broken one
+		g.python = filepath.Join(name, "bin/python")
+		if _, err := os.Lstat(g.python); err != nil {
+			g.python += "3"
 		}
-		return nil, usagef("%s: %s", name, a.tr("no bin/python in this folder: not a venv or conda environment", "目录中没有 bin/python：不是 venv 或 conda 环境"))
+		b, err := a.gather(ctx, g)
+		if err == nil && t.node() {
+			err = a.addNode(ctx, b, t)
+		}
+		return b, err
 	}
 	f, err := readableFile(name)
 	if err != nil {
@@ -122,11 +174,17 @@ func (a *app) subject(ctx context.Context, args []string, g gatherFlags) (*fact.
 		return nil, usagef("%s: %v", name, err)
 	}
 	mask.Deep(b) // it may come from another version, or from an editor
-	return b, nil
+	if t.node() {
+		err = a.addNode(ctx, b, t)
+	}
+	return b, err
 }
 
 // judge runs the rules over a bundle and shows the report.
 func (a *app) judge(b *fact.Bundle) error {
+	if b.Nodes != nil {
+		return a.judgeNodes(b)
+	}
 	base, err := a.load(rules.Environment...)
 	if err != nil {
 		return fmt.Errorf("knowledge base: %w", err)

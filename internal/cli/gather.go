@@ -25,6 +25,11 @@ func (a *app) gather(ctx context.Context, g gatherFlags) (*fact.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a.gatherOn(ctx, m, g)
+}
+
+// gatherOn collects the facts of a machine.
+func (a *app) gatherOn(ctx context.Context, m *source.Machine, g gatherFlags) (*fact.Bundle, error) {
 	if g.timeout <= 0 || g.liveTimeout <= 0 {
 		return nil, usagef("%s", a.tr("--timeout and --live-timeout must be longer than 0, such as 30s or 2m", "--timeout 和 --live-timeout 必须大于 0，例如 30s 或 2m"))
 	}
@@ -62,7 +67,7 @@ func collect(ctx context.Context, m *source.Machine, g gatherFlags) *fact.Bundle
 	envfacts.Collect(m, out)
 	parts := []part{
 		{"python and torch", func(ctx context.Context, m *source.Machine, b *fact.Bundle) error {
-			return install.Collect(ctx, m, install.Options{Python: g.python, Cwd: workingDir()}, b)
+			return install.Collect(ctx, m, install.Options{Python: g.python, Cwd: workingDir(), Also: g.alsoList()}, b)
 		}, func(dst, src *fact.Bundle) {
 			dst.Python, dst.Torch, dst.Dists, dst.Loads, dst.Extensions = src.Python, src.Torch, src.Dists, src.Loads, src.Extensions
 			dst.Node.LibCUDA = src.Node.LibCUDA

@@ -32,11 +32,13 @@ type Streams struct {
 	Getenv   func(string) string
 	// Terminal reports whether Out is a terminal, and its width in columns.
 	Terminal func() (bool, int)
+	// ErrTerminal reports whether Err is a terminal, on which progress may be shown.
+	ErrTerminal func() bool
 }
 
 // Std returns the streams of this process.
 func Std() Streams {
-	return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Terminal: terminal}
+	return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Terminal: terminal, ErrTerminal: errTerminal}
 }
 
 // usageError is wrong usage or unreadable input: exit status 2.

@@ -17,3 +17,10 @@ func terminal() (bool, int) {
 	}
 	return true, int(ws.col)
 }
+
+// errTerminal reports whether standard error is a terminal.
+func errTerminal() bool {
+	var ws struct{ row, col, x, y uint16 }
+	_, _, e := syscall.Syscall(syscall.SYS_IOCTL, os.Stderr.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&ws)))
+	return e == 0
+}

@@ -9,3 +9,9 @@ func terminal() (bool, int) {
 	st, err := os.Stdout.Stat()
 	return err == nil && st.Mode()&os.ModeCharDevice != 0, 0
 }
+
+// errTerminal reports whether standard error is a character device.
+func errTerminal() bool {
+	st, err := os.Stderr.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0
+}

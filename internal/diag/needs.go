@@ -26,6 +26,7 @@ var needs = map[string]struct {
 	"ifaces":    {func(b *fact.Bundle) bool { return b.Node.Ifaces.IsKnown() }, "network interfaces were not looked at", "没有检查网络接口"},
 	"rdma":      {func(b *fact.Bundle) bool { return b.Node.RDMA.Looked() }, "RDMA devices were not looked at", "没有检查 RDMA 设备"},
 	"slurm-job": {func(b *fact.Bundle) bool { return b.Slurm.Job.IsKnown() }, "not inside a Slurm job", "不在 Slurm 作业中"},
+	"nodes":     {func(b *fact.Bundle) bool { return b.Nodes != nil }, "only one node was looked at", "只检查了一个节点"},
 	"live":      {func(b *fact.Bundle) bool { return b.Live.State.Looked() }, "needs --live", "需要 --live"},
 }
 

@@ -27,11 +27,21 @@ func Reason(why, lang string) string {
 // HasReason reports whether the fixed words of a reason have a translation.
 func HasReason(why string) bool { return Reason(why, "zh") != why }
 
+// Undecided is the reason of a check that saw signs of a cause, and of others
+// too: the finding of an unknown verdict lists them, so a text for people need not.
+const Undecided = "what was given does not decide it"
+
 // reasonsZh translates the words of Reporter.Skip; keys that end in a blank are
 // followed by something variable. A test holds that no reason is missing.
 var reasonsZh = map[string]string{
-	"the symbols of torch's libraries were not read":                            "未能读取 torch 动态库的符号",
-	"the PCI bus was not seen: an environment without its machine":              "没有看到 PCI 总线：只有环境，没有它所在的机器",
+	"nodes were not connected with each other": "没有测试节点之间的连接",
+	Undecided:                                                      "所给的输入不足以判定",
+	"no log was given":                                             "没有给出日志",
+	"no batch script was given":                                    "没有给出批处理脚本",
+	"no list of packages was given":                                "没有给出软件包列表",
+	"what was given does not tell two nodes apart":                 "所给的输入无法区分两个节点",
+	"the symbols of torch's libraries were not read":               "未能读取 torch 动态库的符号",
+	"the PCI bus was not seen: an environment without its machine": "没有看到 PCI 总线：只有环境，没有它所在的机器",
 	"outside a job: what a login node has says nothing about the compute nodes": "不在作业中：登录节点的情况不能说明计算节点",
 	"nvidia-smi was not run":    "没有运行 nvidia-smi",
 	"no extension was examined": "没有检查编译扩展",

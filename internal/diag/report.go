@@ -124,6 +124,8 @@ type Report struct {
 	Findings []Finding      `json:"findings"`
 	Ran      []Ran          `json:"ran"`
 	Problems []fact.Problem `json:"problems"`
+	Nodes    *NodesReport   `json:"nodes,omitempty"` // of an allocation
+	Job      *fact.Job      `json:"job,omitempty"`   // what the scheduler says, when the subject is a job
 }
 
 // Top returns the finding that the verdict names, or nil.

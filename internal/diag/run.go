@@ -23,6 +23,14 @@ func Run(set *Set, b *fact.Bundle) Report {
 	return rep.Normal()
 }
 
+// Decide orders findings that were put together from several runs, and sets
+// verdict and cause as Run does.
+func Decide(set *Set, rep Report) Report {
+	rep.Cause = nil
+	decide(set, &rep)
+	return rep.Normal()
+}
+
 func runOne(set *Set, r *Rule, b *fact.Bundle) (found []Finding, ran Ran) {
 	ran = Ran{Rule: r.ID, Status: Clean}
 	if why := unmet(r.Needs, b); why != "" {

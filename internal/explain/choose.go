@@ -23,6 +23,7 @@ import (
 func Explain(l *fact.Logs, set *diag.Set, o Options) diag.Report {
 	v := newView(l, set, o)
 	v.decideSlurm()
+	v.decideStates()
 	v.decideEnv()
 	v.decideBuild()
 	v.decideTorchPackage()
@@ -37,6 +38,9 @@ func Explain(l *fact.Logs, set *diag.Set, o Options) diag.Report {
 	v.decideRendezvous()
 	v.decideNet()
 	v.decideRun()
+	v.ignoredRequest()
+	v.endedAtOnce()
+	v.decideJob()
 	v.general()
 	return v.report()
 }
@@ -125,6 +129,7 @@ func (v *view) report() diag.Report {
 	at := map[string]int{}
 	for n, i := range order {
 		c := cs[i]
+		v.envArgs(&c)
 		f := v.set.Finding(c.rule, c.id, c.cert, c.args, c.ev...)
 		f.Where, f.Needs = v.cleanWhere(c.where), c.needs
 		switch {
@@ -170,6 +175,7 @@ func (v *view) report() diag.Report {
 			f.Evidence = f.Evidence[:v.opt.MaxEvidence]
 		}
 	}
+	rep.Ran = Ran(&rep, v.l, v.set)
 	return rep.Normal()
 }
 
@@ -280,6 +286,7 @@ func (v *view) undecided() diag.Finding {
 	if len(f.Needs) == 0 {
 		f.Needs = []string{"the standard error of every rank; sacct -j JOBID -o JobID,State,ExitCode,MaxRSS"}
 	}
+	v.jobUndecided(&f)
 	return f
 }
 

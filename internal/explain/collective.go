@@ -25,7 +25,7 @@ func cancelTime(text string) (int64, bool) {
 
 // collectives compares over ranks what their watchdogs say.
 func (v *view) collectives() {
-	if es := v.ev("S049", "S050", "S136"); len(es) > 0 {
+	if es := v.ev("S049", "S050", "S136", "log-flight-recorder-mismatch"); len(es) > 0 {
 		v.add(cand{id: "run-ranks-diverged", cert: diag.Proven, tier: 1, over: []string{"run-exception", "run-collective-hang"}}, cap4(es)...)
 		return
 	}
@@ -33,6 +33,9 @@ func (v *view) collectives() {
 	marks := v.ev("S021", "S022")
 	v.used["S023"], v.used["S024"], v.used["S025"], v.used["S026"], v.used["S038"], v.used["S039"], v.used["S043"] = true, true, true, true, true, true, true
 	ws := v.l.Works
+	if v.lateRank() {
+		return
+	}
 	if len(ws) == 0 {
 		if len(stuck) > 0 {
 			c := v.add(cand{id: "run-collective-hang", cert: diag.Likely, tier: 2}, cap4(stuck)...)
@@ -91,6 +94,12 @@ func (v *view) collectives() {
 			return
 		}
 	}
+	if s, ok := v.stoppedBy(); ok {
+		c := cand{id: "run-process-suspended", cert: diag.Likely, tier: 1, at: rows[0].Place, over: []string{"run-collective-hang"}}
+		c.ev, c.where = append(evOf(rows, 3), s), where(rows, 4)
+		v.add(c)
+		return
+	}
 	if diff, why := differ(rows); diff {
 		c := cand{id: "run-ranks-diverged", cert: diag.Proven, tier: 1, at: rows[0].Place, over: []string{"run-collective-hang"}, args: diag.Args{"variant": why}}
 		c.ev, c.where = evOf(rows, 4), where(rows, 4)
@@ -113,6 +122,16 @@ func (v *view) collectives() {
 	}
 	c.needs = append(c.needs, hangNeeds)
 	v.add(c)
+}
+
+// stoppedBy finds a typed command that stops a job or a process.
+func (v *view) stoppedBy() (fact.Evidence, bool) {
+	for _, c := range v.l.Commands {
+		if strings.Contains(c.Text, "scontrol suspend") || strings.Contains(c.Text, "kill -STOP") || strings.Contains(c.Text, "kill -SIGSTOP") || strings.Contains(c.Text, "kill -19 ") {
+			return v.evidence(c.Place, c.Text), true
+		}
+	}
+	return fact.Evidence{}, false
 }
 
 func workText(w fact.Work) string {
@@ -171,6 +190,9 @@ func differ(rows []fact.Work) (bool, string) {
 			for _, w := range g {
 				if w.Op != g[0].Op {
 					return true, "op"
+				}
+				if w.NumelIn >= 0 && g[0].NumelIn >= 0 && w.NumelIn != g[0].NumelIn && evenOp(w.Op) {
+					return true, "size"
 				}
 			}
 		}

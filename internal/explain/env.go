@@ -7,14 +7,13 @@ import (
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
+	"github.com/ncclinic/ncclinic/internal/mask"
 )
 
 var (
-	activateRe = lazyre.New(`(?:^|[;&|]\s*)(?:source|\.)\s+\S*activate\b|(?:^|[;&|]\s*)(?:conda|mamba|micromamba|pyenv|source)\s+activate\b|/bin/activate\b`)
-	venvPath   = lazyre.New(`(?:source|\.)\s+(\S+)/bin/activate`)
-	noModule   = lazyre.New(`No module named ['"]?([\w.]+)['"]?`)
-	notFound   = lazyre.New(`\b(torchrun|accelerate|deepspeed|python3?): (?:command )?not found`)
-	execveRe   = lazyre.New(`execve(?:\(\))?: (\S+): (.+)`)
+	noModule = lazyre.New(`No module named ['"]?([\w.]+)['"]?`)
+	notFound = lazyre.New(`\b(torchrun|accelerate|deepspeed|python3?): (?:command )?not found`)
+	execveRe = lazyre.New(`execve(?:\(\))?: (\S+): (.+)`)
 )
 
 // otherPython returns a sign that the job ran another interpreter than the one
@@ -22,9 +21,9 @@ var (
 func (v *view) otherPython() *fact.Said {
 	want := ""
 	for _, s := range v.scripts {
-		for _, c := range s.cmds {
-			if m := venvPath.FindStringSubmatch(c.text); m != nil {
-				want = m[1]
+		for i := range s.f.Sources {
+			if dir, ok := strings.CutSuffix(s.f.Sources[i].Path, "/bin/activate"); ok {
+				want = dir
 			}
 		}
 	}
@@ -60,7 +59,7 @@ func (v *view) decideEnv() {
 	conda := v.ev("S336", "S337")
 	condaNone := v.ev("S338")
 	noActivate := v.ev("S339", "S340", "log-conda-not-found")
-	module := v.ev("S342", "S343", "S344", "S341")
+	module := v.ev("S342", "S343", "S344", "S341", "log-module-conflict")
 	dash := v.ev("S345", "S346", "log-sh-syntax-not-bash")
 	_ = condaNone
 	torchGone := v.missingTorch()
@@ -69,14 +68,14 @@ func (v *view) decideEnv() {
 	if len(dash) > 0 {
 		c := v.add(cand{id: "slurm-script-shell", cert: diag.Proven, over: []string{"torch-not-installed", "env-not-activated", "run-exception", "env-module-failed"}}, cap4(dash)...)
 		for _, s := range v.batch() {
-			c.ev = append(c.ev, v.scriptEv(s, 1, s.shell))
+			c.ev = append(c.ev, s.ev(fact.Pos{Line: 1}))
 		}
 	}
 	if outside != nil {
 		c := v.add(cand{id: "slurm-not-submitted", cert: diag.Proven, over: []string{"env-module-failed", "env-conda-not-initialised", "env-not-activated", "torch-not-installed", "env-not-exported", "run-exception"}}, outside)
 		for _, s := range v.batch() {
-			if len(s.opts) > 0 {
-				c.ev = append(c.ev, v.scriptEv(s, s.opts[0].line, s.opts[0].text))
+			if ev := s.first(); ev != nil {
+				c.ev = append(c.ev, ev...)
 				break
 			}
 		}
@@ -91,6 +90,10 @@ func (v *view) decideEnv() {
 	if len(conda) > 0 && (firstShell == nil || before(conda[0].Place, firstShell.Place)) && (v.dead || len(torchGone) > 0 || len(any) > 0 || len(missing) > 0) {
 		firstShell = conda[0]
 		v.add(cand{id: "env-conda-not-initialised", cert: diag.Proven, over: []string{"torch-not-installed", "env-not-activated", "run-exception"}}, cap4(conda)...)
+	}
+	if gone := v.byRule["log-conda-not-found"]; firstShell == nil && len(gone) > 0 && len(condaNone) == 0 {
+		firstShell = gone[0]
+		v.add(cand{id: "env-conda-not-initialised", cert: diag.Proven, over: []string{"torch-not-installed", "env-not-activated", "run-exception"}}, cap4(append(gone[:len(gone):len(gone)], v.peek("S339")...))...)
 	}
 	if firstShell == nil && len(condaNone)+len(noActivate) > 0 {
 		es := append(append([]*fact.Event{}, condaNone...), noActivate...)
@@ -171,41 +174,29 @@ func (v *view) decideEnv() {
 	v.noActivation(c)
 }
 
-var resetRe = lazyre.New(`^(?:module|ml)\s+(?:purge|load|reset|restore|swap|add)\b|^ml\s+(?:purge|[\w/.-]+)|^export PATH=[^$]*$|^export PATH="?/`)
-
 // orderOfShell judges a script that activates its environment too late, or
 // resets it again before the launch.
 func (v *view) orderOfShell(x *fact.Exception, es []*fact.Event) bool {
 	for _, s := range v.batch() {
-		act, launch, reset := srcCmd{}, srcCmd{}, srcCmd{}
-		for _, c := range s.cmds {
-			switch {
-			case activateRe.MatchString(c.text):
-				if act.line == 0 {
-					act = c
-				}
-				reset = srcCmd{}
-			case launch.line == 0 && (srunRe.MatchString(c.text) && !strings.Contains(c.text, "hostname") || torchrunRe.MatchString(c.text) || strings.HasPrefix(c.text, "python")):
-				launch = c
-				if act.line == 0 {
-					continue
-				}
-				if reset.line > 0 {
-					p := v.addExc(cand{id: "env-modules-reset-after-activation", cert: diag.Likely, over: []string{"torch-not-installed", "env-not-activated", "run-exception"}}, x, es...)
-					p.ev = append(p.ev, v.scriptEv(s, act.line, act.text), v.scriptEv(s, reset.line, reset.text))
-					v.said(p, first(v.facts(kind.Which), 1)...)
-					if len(v.facts(kind.Which)) > 0 {
-						p.cert = diag.Proven
-					}
-					return true
-				}
-			case act.line > 0 && resetRe.MatchString(c.text):
-				reset = c
-			}
+		act, launch, reset := s.order()
+		if act.Line == 0 || launch.Line == 0 {
+			continue
 		}
-		if act.line > 0 && launch.line > 0 && launch.line < act.line {
-			p := v.addExc(cand{id: "env-activated-after-launch", cert: diag.Proven, over: []string{"torch-not-installed", "env-not-activated", "run-exception"}}, x, es...)
-			p.ev = append(p.ev, v.scriptEv(s, launch.line, launch.text), v.scriptEv(s, act.line, act.text))
+		c := cand{over: []string{"torch-not-installed", "env-not-activated", "run-exception"}}
+		switch {
+		case reset.Line > 0:
+			c.id, c.cert = "env-modules-reset-after-activation", diag.Likely
+			if len(v.facts(kind.Which)) > 0 {
+				c.cert = diag.Proven
+			}
+			p := v.addExc(c, x, es...)
+			p.ev = append(p.ev, s.ev(act), s.ev(reset))
+			v.said(p, first(v.facts(kind.Which), 1)...)
+			return true
+		case launch.Before(act):
+			c.id, c.cert = "env-activated-after-launch", diag.Proven
+			p := v.addExc(c, x, es...)
+			p.ev = append(p.ev, s.ev(launch), s.ev(act))
 			return true
 		}
 	}
@@ -221,8 +212,11 @@ func (v *view) firstOf(sig string) *fact.Event {
 
 func (v *view) activates() bool {
 	for _, s := range v.scripts {
-		for _, c := range s.cmds {
-			if activateRe.MatchString(c.text) || strings.Contains(c.text, "conda run") || strings.Contains(c.text, "/bin/python") || strings.Contains(c.text, "apptainer ") || strings.Contains(c.text, "singularity ") || strings.Contains(c.text, "--container-image") {
+		if s.blind() {
+			return true // perhaps
+		}
+		for i := range s.f.Commands {
+			if c := &s.f.Commands[i]; activation(c) || s.ownPython(c) {
 				return true
 			}
 		}
@@ -236,11 +230,9 @@ func (v *view) noActivation(c *cand) {
 		return
 	}
 	for _, s := range v.batch() {
-		for _, cmd := range s.cmds {
-			if srunRe.MatchString(cmd.text) || torchrunRe.MatchString(cmd.text) || strings.Contains(cmd.text, "python") {
-				c.ev = append(c.ev, v.scriptEv(s, cmd.line, cmd.text))
-				return
-			}
+		if p := s.launchLine(); p.Line > 0 {
+			c.ev = append(c.ev, s.ev(p))
+			return
 		}
 	}
 }
@@ -336,6 +328,9 @@ func (v *view) execve(only bool) bool {
 		v.add(cand{id: "slurm-script-line-endings", cert: diag.Proven}, cap4(es)...)
 		return true
 	}
+	if v.orderOfShell(nil, es) {
+		return true
+	}
 	switch {
 	case len(v.batch()) > 0 && !v.activates():
 		c := v.add(cand{id: "env-not-activated", cert: diag.Likely, args: diag.Args{"program": prog}}, cap4(es)...)
@@ -352,7 +347,7 @@ func (v *view) execve(only bool) bool {
 
 func (v *view) crlf() bool {
 	for _, s := range v.scripts {
-		if s.crlf {
+		if s.crlf() {
 			return true
 		}
 	}
@@ -368,17 +363,17 @@ func (v *view) exportLine(c *cand) bool {
 		return val != "" && val != "ALL" && !strings.HasPrefix(val, "ALL,") && !strings.Contains(val, ",ALL")
 	}
 	for _, s := range v.scripts {
-		for _, o := range s.opts {
-			if o.name == "export" && drops(o.val) {
-				c.ev = append(c.ev, v.scriptEv(s, o.line, o.text))
-				c.args = mergeArgs(c.args, diag.Args{"value": o.val})
+		for i := range s.f.Directives {
+			if o := &s.f.Directives[i]; o.Name == "export" && drops(o.Value) {
+				c.ev = append(c.ev, s.ev(o.Pos))
+				c.args = mergeArgs(c.args, diag.Args{"value": mask.Text(o.Value)})
 				return true
 			}
 		}
-		for _, cmd := range s.cmds {
-			if m := exportOpt.FindStringSubmatch(cmd.text); m != nil && drops(m[1]) && srunRe.MatchString(cmd.text) {
-				c.ev = append(c.ev, v.scriptEv(s, cmd.line, cmd.text))
-				c.args = mergeArgs(c.args, diag.Args{"value": m[1]})
+		for _, t := range s.steps() {
+			if o := t.Opt("export"); o != nil && drops(o.Value) {
+				c.ev = append(c.ev, s.ev(s.stmt(t.Cmd)))
+				c.args = mergeArgs(c.args, diag.Args{"value": mask.Text(o.Value)})
 				return true
 			}
 		}

@@ -43,21 +43,24 @@ func (v *view) decideFilters() {
 		return
 	}
 	for _, s := range v.scripts {
-		var a, b srcCmd
-		for _, c := range s.cmds {
-			if m := setsFilter.FindStringSubmatch(c.text); m != nil && perLocal.MatchString(m[2]) {
-				if m[1] == "ROCR_VISIBLE_DEVICES" {
-					a = c
-				} else {
-					b = c
-				}
+		var a, b *fact.Assign
+		for _, x := range s.assigns("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL") {
+			switch {
+			case !perLocal.MatchString(x.Value.Raw + x.Value.Text):
+			case x.Name == "ROCR_VISIBLE_DEVICES":
+				a = x
+			default:
+				b = x
 			}
 		}
-		if a.line > 0 && b.line > 0 {
-			c := v.add(cand{id: "gpu-visible-devices-wrong", cert: diag.Likely, over: over, args: diag.Args{"var": setsFilter.FindStringSubmatch(b.text)[1]}}, cap4(es)...)
-			c.ev = append(c.ev, v.scriptEv(s, a.line, a.text), v.scriptEv(s, b.line, b.text))
+		if a != nil && b != nil {
+			c := v.add(cand{id: "gpu-visible-devices-wrong", cert: diag.Likely, over: over, args: diag.Args{"var": b.Name}}, cap4(es)...)
+			c.ev = append(c.ev, s.ev(a.Pos), s.ev(b.Pos))
 			return
 		}
+	}
+	if v.strangeUUIDs(es, over) {
+		return
 	}
 	gpus := map[string]bool{}
 	for _, s := range v.facts(kind.GPU) {
@@ -74,10 +77,7 @@ func (v *view) decideFilters() {
 	}
 }
 
-var (
-	setsFilter = lazyre.New(`\b(ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|CUDA_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL)=(\S+)`)
-	perLocal   = lazyre.New(`LOCALID|LOCAL_RANK|local_rank`)
-)
+var perLocal = lazyre.New(`LOCALID|LOCAL_RANK|local_rank`)
 
 // noGPUEvents are exceptions about a process that sees no GPU.
 func (v *view) noGPUEvents() []*fact.Event {
@@ -90,4 +90,25 @@ func beyond(list string, n int) bool {
 	first, _, _ := strings.Cut(list, ",")
 	i, err := strconv.Atoi(first)
 	return err == nil && i >= n
+}
+
+// strangeUUIDs judges a CUDA_VISIBLE_DEVICES that names GPUs by UUIDs of which
+// nvidia-smi -L lists none. A beginning of a UUID is as good as the whole.
+func (v *view) strangeUUIDs(es []*fact.Event, over []string) bool {
+	listed := v.facts(kind.UUID)
+	val, s, ok := v.lastEnv("CUDA_VISIBLE_DEVICES")
+	if !ok || len(listed) == 0 || !strings.HasPrefix(val, "GPU-") && !strings.HasPrefix(val, "MIG-") {
+		return false
+	}
+	for _, u := range strings.Split(val, ",") {
+		for _, l := range listed {
+			if strings.HasPrefix(l.V, strings.TrimSpace(u)) {
+				return false
+			}
+		}
+	}
+	c := v.add(cand{id: "gpu-visible-devices-wrong", cert: diag.Proven, over: over, args: diag.Args{"var": "CUDA_VISIBLE_DEVICES", "value": val}}, cap4(es)...)
+	v.said(c, s)
+	v.said(c, first(listed, 2)...)
+	return true
 }

@@ -63,7 +63,7 @@ func (v *view) torchOutside() []fact.Said {
 	return out
 }
 
-var withoutUser = lazyre.New(`\bpython[\d.]* (?:-\w+ )*-(?:s|I)\b|PYTHONNOUSERSITE=\w`)
+var withoutUser = lazyre.New(`\bpython[\d.]* (?:-\w+ )*-(?:s|I)\b|PYTHONNOUSERSITE=\w|\b(?:apptainer|singularity)\b.* (?:--no-home|--contain(?:all)?|--no-mount[ =]\S*home\S*|-C|-c)\s`)
 
 // ncclDiffers judges an NCCL failure of a job whose nodes print different
 // versions of NCCL.

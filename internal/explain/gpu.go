@@ -9,6 +9,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
+	"github.com/ncclinic/ncclinic/internal/tables"
 )
 
 // decideDriver judges messages about driver, fabric and device initialisation.
@@ -18,7 +19,7 @@ func (v *view) decideDriver() {
 	if len(old) > 0 {
 		b := v.build()
 		if o, n, cmd, ok := v.replaced(); ok && (!explicitTorch(cmd) || flavour(o.V) != "" && flavour(n.V) == "") {
-			c := v.add(cand{id: "torch-replaced-by-dependency", cert: diag.Proven, args: diag.Args{"old": o.V, "new": n.V, "command": cmd}, over: append(over, "torch-needs-newer-driver")}, cap4(old)...)
+			c := v.add(cand{id: "torch-replaced-by-dependency", cert: diag.Proven, args: wanted(o, n, cmd), over: append(over, "torch-needs-newer-driver")}, cap4(old)...)
 			v.said(c, o, n)
 		} else if ss, dir, ok := v.userSiteShadows(b); ok {
 			c := v.add(cand{id: "env-user-site-shadows", cert: diag.Proven, args: diag.Args{"dir": dir}, over: append(over, "torch-needs-newer-driver")}, cap4(old)...)
@@ -135,6 +136,19 @@ func (v *view) xids(hard bool) []fact.Said {
 	return out
 }
 
+// faults are errors that nvidia-smi -q shows of this boot: uncorrectable ones of
+// the memory, rows that wait to be remapped, a reset that it asks for.
+func (v *view) faults() []fact.Said {
+	var out []fact.Said
+	for _, s := range v.facts(kind.Hardware) {
+		switch s.Name {
+		case "ecc", "remap", "recovery", "err":
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 func (v *view) lostGPU() bool {
 	return v.has("S330", "S226", "log-nvidia-smi-gpu-lost", "S213", "S214") || len(v.xids(true)) > 0
 }
@@ -144,9 +158,20 @@ func (v *view) decideHardware() {
 	es := v.ev("S213", "S214", "S330", "S226", "log-nvidia-smi-gpu-lost")
 	xid := v.xids(true)
 	v.used["S329"] = true
-	soft := v.ev("S208", "S209", "S210", "S212", "log-hip-illegal-access")
+	soft := v.ev("S208", "S209", "S210", "S212", "log-hip-illegal-access", "log-cuda-kernel-exception")
 	launch := v.ev("S211")
 	unknown := v.peek("S194", "S188", "S195", "S402")
+	faults := v.faults()
+	if len(es)+len(xid) == 0 && len(faults) > 0 && len(soft) == 0 && (len(launch)+len(unknown) > 0 || v.dead) {
+		c := v.add(cand{id: "gpu-hardware-fault", cert: diag.Likely, over: []string{"gpu-kernel-fault", "gpu-init-unknown-error", "run-collective-hang"}}, cap4(append(launch[:len(launch):len(launch)], unknown...))...)
+		v.said(c, first(faults, 3)...)
+		c.needs = append(c.needs, "dmesg -T | grep -i -e NVRM -e Xid")
+		if len(c.where) == 0 {
+			c.tier = 1
+			c.where = append(c.where, v.where(c.at))
+		}
+		return
+	}
 	if len(es) > 0 || len(xid) > 0 {
 		c := v.add(cand{id: "gpu-hardware-fault", cert: diag.Proven, over: []string{"gpu-kernel-fault", "gpu-init-unknown-error", "run-exception", "run-collective-hang", "run-native-crash", "gpu-not-allocated"}}, cap4(es)...)
 		v.said(c, first(xid, 4)...)
@@ -283,7 +308,10 @@ func (v *view) decideMemory() {
 			es = append(es, e)
 		}
 	}
-	for _, x := range v.excTyped("OutOfMemoryError") {
+	for _, x := range v.excWith("Triton Error [CUDA]: out of memory", "CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation", "OUT_OF_MEMORY: Out of memory allocating", "failed to allocate on device") {
+		es = append(es, &fact.Event{Place: x.Place, Text: x.Type + ": " + fact.Clip(x.Message, 300)})
+	}
+	for _, x := range v.gpuOOM() {
 		es = append(es, &fact.Event{Place: x.Place, Text: x.Type + ": " + fact.Clip(x.Message, 300), Rule: "", Args: nil})
 	}
 	es = uniqLines(es)
@@ -325,10 +353,19 @@ func uniqLines(es []*fact.Event) []*fact.Event {
 	return out
 }
 
-// setsVisible matches an assignment of plain indexes.
-var setsVisible = lazyre.New(`(?:^|\s)(?:export )?CUDA_VISIBLE_DEVICES=([\d,]+)(?:\s|$)`)
-
 var oomGPU = lazyre.New(`\bGPU (\d+)\b`)
+
+// gpuOOM returns exceptions about the memory of a GPU; Ray has one of the same
+// name about that of the host.
+func (v *view) gpuOOM() []*fact.Exception {
+	var out []*fact.Exception
+	for _, x := range v.excTyped("OutOfMemoryError") {
+		if !strings.HasPrefix(x.Type, "ray.") && !strings.Contains(x.Message, "memory on the node") && !strings.Contains(x.Message, "node running low on memory") {
+			out = append(out, x)
+		}
+	}
+	return out
+}
 
 func (v *view) excTyped(suffix string) []*fact.Exception {
 	var out []*fact.Exception
@@ -388,6 +425,15 @@ func (v *view) decideNoGPU() {
 			return
 		}
 	}
+	if len(noDriver) == 0 {
+		for _, s := range v.facts(kind.FM) {
+			if s.V == "failed" || s.V == "inactive" || s.V == "In" || s.V == "In Progress" {
+				c := v.add(cand{id: "gpu-fabric-manager", cert: diag.Likely, over: []string{"run-exception", "gpu-not-allocated"}}, cap4(append(none[:len(none):len(none)], noBackendEvents(cudaNA)...))...)
+				v.said(c, first(v.facts(kind.FM), 2)...)
+				return
+			}
+		}
+	}
 	v.gpuMissing(append(append([]*fact.Event{}, noDriver...), append(none, noBackendEvents(cudaNA)...)...))
 }
 
@@ -406,9 +452,13 @@ func (v *view) containerWithoutGPU() ([]fact.Evidence, bool) {
 	}
 	var out []fact.Evidence
 	for _, s := range v.scripts {
-		for _, c := range s.cmds {
-			if check(c.text) {
-				out = append(out, v.scriptEv(s, c.line, c.text))
+		for i := range s.f.Commands {
+			c := &s.f.Commands[i]
+			if b := c.Container; b != nil && c.Pos == b.Pos && !c.Dead && !b.NV && !b.ROCm && !b.Open {
+				switch b.Tool {
+				case "singularity", "apptainer", "docker", "podman", "nerdctl":
+					out = append(out, s.ev(s.stmt(i)))
+				}
 			}
 		}
 	}
@@ -421,11 +471,32 @@ func (v *view) containerWithoutGPU() ([]fact.Evidence, bool) {
 		out = append(out, v.evidence(s.Place, s.Text))
 	}
 	if len(out) == 0 {
+		out = v.recipeWithoutGPU()
+	}
+	if len(out) == 0 {
 		if val, s, ok := v.env("NVIDIA_VISIBLE_DEVICES"); ok && (val == "void" || val == "") {
 			out = append(out, v.evidence(s.Place, s.Text))
 		}
 	}
 	return out, len(out) > 0
+}
+
+// recipeWithoutGPU finds a compose file or a pod that hands no GPU over.
+func (v *view) recipeWithoutGPU() []fact.Evidence {
+	by := map[int]fact.Said{}
+	for _, s := range v.facts(kind.Recipe) {
+		if s.Name == "gpu" {
+			return nil
+		}
+		if _, ok := by[s.File]; !ok {
+			by[s.File] = s
+		}
+	}
+	var out []fact.Evidence
+	for _, s := range by {
+		out = append(out, v.evidence(s.Place, s.Text))
+	}
+	return out
 }
 
 // gpuMissing chooses why a process sees no GPU.
@@ -468,14 +539,12 @@ func (v *view) gpuMissing(es []*fact.Event) {
 	}
 	asked := false
 	for _, s := range v.batch() {
-		if _, ok := s.gpus(); ok {
-			asked = true
-		}
+		asked = asked || s.f.Request.GPUAsked
 	}
 	for _, s := range v.batch() {
-		if ls := lateGPU(s); ls.line > 0 && (tresNone.V != "" || !asked) {
+		if late, ok := s.lateGPU(); ok && (tresNone.V != "" || !asked) {
 			c := v.add(cand{id: "slurm-directive-ignored", cert: diag.Proven, over: append(over, "gpu-not-allocated")}, cap4(es)...)
-			c.ev = append(c.ev, v.scriptEv(s, ls.line, ls.text))
+			c.ev = append(c.ev, late)
 			v.said(c, tresNone)
 			return
 		}
@@ -498,7 +567,7 @@ func (v *view) gpuMissing(es []*fact.Event) {
 	}
 	if len(v.facts(kind.GPU)) == 0 {
 		for _, s := range v.batch() {
-			if _, ok := s.gpus(); !ok && !s.exclusive() && len(s.opts) > 1 && (s.num("nodes") > 0 || s.num("ntasks") > 0 || s.num("ntasks-per-node") > 0 || s.num("cpus-per-task") > 0) {
+			if r := &s.f.Request; !r.GPUAsked && !r.Exclusive && len(s.f.Directives) > 1 && r.Nodes+r.Tasks+r.TasksPerNode+r.CPUsPerTask > 0 {
 				c := v.add(cand{id: "gpu-not-allocated", cert: diag.Likely, over: over}, cap4(es)...)
 				v.noGPULine(c)
 				c.needs = append(c.needs, "scontrol show job JOBID | grep TRES")
@@ -510,6 +579,11 @@ func (v *view) gpuMissing(es []*fact.Event) {
 		c := v.add(cand{id: "gpu-not-allocated", cert: diag.Likely, over: over}, cap4(es)...)
 		c.ev = append(c.ev, v.evidence(cmd.Place, cmd.Text))
 		c.needs = append(c.needs, "scontrol show job JOBID | grep TRES")
+		return
+	}
+	if ms := v.facts(kind.NoModule); len(ms) > 0 {
+		c := v.add(cand{id: "gpu-driver-missing", cert: diag.Proven, over: []string{"run-exception", "gpu-not-allocated"}}, cap4(es)...)
+		v.said(c, first(ms, 3)...)
 		return
 	}
 	if len(noDriver) > 0 {
@@ -541,28 +615,10 @@ func (v *view) lastEnv(name string) (string, fact.Said, bool) {
 	return "", fact.Said{}, false
 }
 
-// lateGPU returns a GPU request that sbatch does not read: after the first
-// command, not in column 1, or in lower case.
-func lateGPU(s *script) opt {
-	for i, l := range s.Lines {
-		if m := notDirective.FindString(l); m != "" && strings.Contains(l, "gpu") {
-			return opt{"", "", s.From + i, l}
-		}
-	}
-	for _, o := range s.late {
-		if strings.Contains(o.name, "gpu") || strings.Contains(o.val, "gpu") {
-			return o
-		}
-	}
-	return opt{}
-}
-
-var notDirective = lazyre.New(`^(?:[ \t]+#SBATCH|\s*# SBATCH|#(?:sbatch|Sbatch|SBTACH|SBACTH|SBATH)) +-`)
-
 func (v *view) noGPULine(c *cand) {
 	for _, s := range v.batch() {
-		if len(s.opts) > 0 {
-			c.ev = append(c.ev, v.scriptEv(s, s.opts[0].line, s.opts[0].text))
+		if ev := s.first(); ev != nil {
+			c.ev = append(c.ev, ev...)
 			return
 		}
 	}
@@ -581,38 +637,42 @@ func (v *view) sourceSetsVisible() (fact.Evidence, string, bool) {
 		}
 	}
 	for _, s := range v.scripts {
-		for _, c := range s.cmds {
-			if m := setsVisible.FindStringSubmatch(c.text); m != nil {
-				return v.scriptEv(s, c.line, c.text), m[1], true
+		for _, a := range s.assigns("CUDA_VISIBLE_DEVICES") {
+			if val := exportedValue(a); val != "" && strings.Trim(val, "0123456789,") == "" {
+				return s.ev(a.Pos), val, true
 			}
 		}
 	}
 	return fact.Evidence{}, "", false
 }
 
-var gresNone = lazyre.New(`--gres=(?:none|gpu:0|NONE)\b|--gpus(?:-per-\w+)?[= ]0\b`)
-
 // stepWithoutGPU finds the srun that starts the program with no GPU.
 func (v *view) stepWithoutGPU() (fact.Evidence, bool) {
 	for _, s := range v.scripts {
-		var def srcCmd
-		for _, c := range s.cmds {
-			if gresNone.MatchString(c.text) {
-				if torchrunRe.MatchString(c.text) || strings.Contains(c.text, "python") {
-					if torchrunRe.MatchString(c.text) {
-						return v.scriptEv(s, c.line, c.text), true
-					}
-				}
-				if i := strings.IndexByte(c.text, '='); i > 0 && !strings.ContainsAny(c.text[:i], " ") {
-					def = c
-				}
+		for i := range s.f.Launches {
+			l := &s.f.Launches[i]
+			if l.Dead || l.Step < 0 || l.Kind == fact.LaunchPython && !strings.Contains(l.Program, "train") {
+				continue // a python of its own may well work without a GPU
 			}
-			if def.line > 0 && strings.Contains(c.text, "$"+def.text[:strings.IndexByte(def.text, '=')]) && (torchrunRe.MatchString(c.text) || strings.Contains(c.text, "train")) {
-				return v.scriptEv(s, def.line, def.text), true
+			if o := noGPU(&s.f.Steps[l.Step]); o != nil {
+				return s.optEv(o), true
 			}
 		}
 	}
 	return fact.Evidence{}, false
+}
+
+// noGPU returns the option of a step that takes its GPUs away.
+func noGPU(t *fact.Step) *fact.Directive {
+	if o := t.Opt("gres"); o != nil && (strings.EqualFold(o.Value, "none") || o.Value == "gpu:0") {
+		return o
+	}
+	for _, n := range []string{"gpus", "gpus-per-node", "gpus-per-task"} {
+		if o := t.Opt(n); o != nil && o.Value == "0" {
+			return o
+		}
+	}
+	return nil
 }
 
 // loginNode returns the sign that this is a login node.
@@ -678,9 +738,9 @@ func (v *view) decideIndex() {
 	if len(bind) > 0 {
 		c := v.add(cand{id: "slurm-gpu-binding", cert: diag.Proven, over: []string{"gpu-shared-by-ranks", "gpu-index-out-of-range", "run-exception"}}, cap4(bind)...)
 		for _, s := range v.batch() {
-			for _, cmd := range s.cmds {
-				if strings.Contains(cmd.text, "--gpu-bind") {
-					c.ev = append(c.ev, v.scriptEv(s, cmd.line, cmd.text))
+			for _, t := range s.steps() {
+				if t.Opt("gpu-bind") != nil {
+					c.ev = append(c.ev, s.ev(s.stmt(t.Cmd)))
 				}
 			}
 		}
@@ -717,16 +777,17 @@ func (v *view) decideIndex() {
 // perTask reports whether tasks are shown one GPU each, and where that is asked.
 func (v *view) perTask() (bool, fact.Evidence) {
 	for _, s := range v.scripts {
-		for _, c := range s.cmds {
-			if srunRe.MatchString(c.text) && (strings.Contains(c.text, "--gpus-per-task") || strings.Contains(c.text, "--gpu-bind=single") || strings.Contains(c.text, "--gpu-bind=per_task")) {
-				return true, v.scriptEv(s, c.line, c.text)
+		for _, t := range s.steps() {
+			b := t.Opt("gpu-bind")
+			if t.Opt("gpus-per-task") != nil || b != nil && (strings.HasPrefix(b.Value, "single") || strings.HasPrefix(b.Value, "per_task")) {
+				return true, s.ev(s.stmt(t.Cmd))
 			}
 		}
-		if o, ok := s.get("gpus-per-task"); ok && s.tasksPerNode() != 1 {
-			return true, v.scriptEv(s, o.line, o.text)
+		if r := &s.f.Request; s.f.Opt("gpus-per-task") != nil && (r.Tasks+r.TasksPerNode == 0 || r.EffectiveTPN != 1) {
+			return true, s.opts("gpus-per-task")[0]
 		}
-		if o, ok := s.get("gpu-bind"); ok && !strings.HasPrefix(o.val, "none") {
-			return true, v.scriptEv(s, o.line, o.text)
+		if o := s.f.Opt("gpu-bind"); o != nil && !strings.HasPrefix(o.Value, "none") {
+			return true, s.ev(o.Pos)
 		}
 	}
 	for _, c := range v.l.Commands {
@@ -742,7 +803,7 @@ func (v *view) decideArch() {
 	es := v.ev("S199")
 	warn := v.ev("S200", "S201", "S202", "log-gpu-capability-not-compatible", "log-gpu-too-old-for-torch", "log-torch-arch-list")
 	lists := v.facts(kind.ArchList)
-	caps := v.facts(kind.Capability)
+	caps := v.capabilities()
 	if len(es) == 0 {
 		if len(warn) > 0 && v.dead && len(v.cands) == 0 {
 			// the warning alone, and the job died: likely, when nothing else says more
@@ -761,11 +822,13 @@ func (v *view) decideArch() {
 	covers, known := archCovers(lists, caps)
 	switch {
 	case len(warn) > 0 && (!known || !covers):
-		c := v.add(cand{id: "torch-gpu-arch-unsupported", cert: diag.Proven, over: []string{"run-exception"}}, cap4(append(es[:1:1], warn...))...)
+		c := v.add(cand{id: "torch-gpu-arch-unsupported", cert: diag.Proven, over: []string{"run-exception"}, args: v.archArgs(lists, caps, warn)}, cap4(append(es[:1:1], warn...))...)
 		v.said(c, first(lists, 1)...)
+		told(c)
 	case known && !covers:
-		c := v.add(cand{id: "torch-gpu-arch-unsupported", cert: diag.Proven, over: []string{"run-exception"}}, cap4(es)...)
+		c := v.add(cand{id: "torch-gpu-arch-unsupported", cert: diag.Proven, over: []string{"run-exception"}, args: v.archArgs(lists, caps, warn)}, cap4(es)...)
 		v.said(c, append(first(lists, 1), first(caps, 1)...)...)
+		told(c)
 	case ext != "" && (covers || !known && knownExtension(ext)):
 		cert := diag.Likely
 		if covers {
@@ -784,6 +847,74 @@ func (v *view) decideArch() {
 	default:
 		v.unknown(es, "nvidia-smi --query-gpu=name,compute_cap --format=csv; python -c 'import torch; print(torch.cuda.get_arch_list())'", "CUDA_LAUNCH_BLOCKING=1 python …   # shows the call that has no kernel")
 	}
+}
+
+var warnsOf = lazyre.New(`^\s*(.+?) with CUDA capability sm_(\d+)(\d) is not compatible`)
+
+// archArgs names the GPU and what the build has code for, where both are told.
+func (v *view) archArgs(lists, caps []fact.Said, warn []*fact.Event) diag.Args {
+	a := diag.Args{}
+	for _, e := range warn {
+		if m := warnsOf.FindStringSubmatch(e.Text); m != nil {
+			a["device"], a["cap"] = m[1], m[2]+"."+m[3]
+			break
+		}
+	}
+	if a["device"] == "" && len(caps) > 0 {
+		a["cap"], a["device"] = caps[len(caps)-1].V, "GPU"
+		if gs := v.facts(kind.GPU); len(gs) > 0 {
+			a["device"] = gs[0].V
+		}
+	}
+	if len(lists) > 0 {
+		a["archs"] = lists[0].V
+	}
+	if a["device"] != "" && a["archs"] != "" {
+		a["variant"] = "told"
+		if n, ok := strings.CutPrefix(newestArch(a["archs"]), "sm_"); ok && len(n) > 1 && v.interpreter() != "" {
+			a["age"] = "newer"
+			if archNumber(n) > archNumber(strings.ReplaceAll(a["cap"], ".", "")) {
+				a["age"] = "older"
+			}
+		}
+	}
+	return a
+}
+
+// told lets the cause's own words stand where they name more than the message does.
+func told(c *cand) {
+	if c.args["variant"] == "told" {
+		c.rule = ""
+	}
+}
+
+// newestArch returns the last sm_ entry of a list, which ascends.
+func newestArch(list string) string {
+	last := ""
+	for _, f := range strings.Fields(list) {
+		if strings.HasPrefix(f, "sm_") {
+			last = f
+		}
+	}
+	return last
+}
+
+func archNumber(s string) int { return atoi(strings.TrimRight(s, "af")) }
+
+// capabilities are what the input says of the GPUs, else what their names tell.
+func (v *view) capabilities() []fact.Said {
+	if caps := v.facts(kind.Capability); len(caps) > 0 {
+		return caps
+	}
+	var out []fact.Said
+	for _, g := range v.facts(kind.GPU) {
+		if c := tables.CapOf(g.V); c != "" {
+			s := g
+			s.V = c
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 func knownExtension(p string) bool {

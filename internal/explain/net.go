@@ -8,20 +8,43 @@ import (
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
+	"github.com/ncclinic/ncclinic/internal/mask"
 )
 
 // decideNet judges NCCL's transports.
 func (v *view) decideNet() {
 	v.versions()
+	v.deadPort(v.peek("S137", "S141", "S142", "S144", "S166", "S168", "S169", "S118", "S119", "log-nccl-connect-exceeded-retries", "log-nccl-ib-no-device", "log-nccl-ib-async-event"))
 	v.interfaces()
 	v.rdma()
 	v.shm()
-	if es := v.ev("S147", "S148", "S149"); len(es) > 0 {
+	if v.hcaNamed() {
+		v.used["S147"] = true
+	} else if es := v.ev("S147", "S148", "S149"); len(es) > 0 {
 		v.add(cand{id: "net-plugin-missing", cert: diag.Proven, tier: 1}, cap4(es)...)
 	}
 	v.used["S143"], v.used["S144"], v.used["S146"] = true, true, true
 	v.peers()
 	v.nodesDiffer()
+}
+
+// hcaNamed judges a job that is told by NCCL_IB_HCA which devices to use, and
+// finds none.
+func (v *view) hcaNamed() bool {
+	es := v.peek("S144")
+	if len(es) == 0 || !v.dead && len(v.exc) == 0 {
+		return false
+	}
+	for _, k := range []string{kind.NCCLEnv, kind.Env} {
+		for _, s := range v.facts(k) {
+			if s.Name == "NCCL_IB_HCA" && s.V != "" && !strings.HasPrefix(s.V, "^") && s.V != "mlx5" && s.V != "mlx5_" {
+				c := v.add(cand{id: "net-rdma-device", cert: diag.Likely, tier: 1, args: diag.Args{"var": s.Name, "value": s.V}, over: []string{"net-plugin-missing", "net-interface-wrong"}, needs: []string{"srun ls /sys/class/infiniband"}}, cap4(es)...)
+				v.said(c, s)
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ncclByNode returns the NCCL versions by node, rank or listing header.
@@ -115,10 +138,8 @@ func (v *view) ifname() (fact.Said, bool) {
 		}
 	}
 	for _, s := range v.scripts {
-		for _, c := range s.cmds {
-			if m := ifSet.FindStringSubmatch(c.text); m != nil {
-				return fact.Said{Place: fact.Place{File: s.File, Line: c.line, Rank: -1, Local: -1, Task: -1}, Name: "NCCL_SOCKET_IFNAME", V: m[1], Text: c.text}, true
-			}
+		for _, a := range s.assigns("NCCL_SOCKET_IFNAME") {
+			return s.said(a.Pos, a.Name, mask.Text(a.Value.Text)), true
 		}
 	}
 	for _, c := range v.l.Commands {
@@ -335,7 +356,7 @@ func (v *view) shm() {
 	es := v.ev("S150", "S151", "S152", "S306", "S307")
 	attach := v.ev("S153")
 	for _, e := range v.peek("S316") {
-		if strings.Contains(e.Text, "/dev/shm") {
+		if inShm(e.Text) {
 			es = append(es, e)
 		}
 	}
@@ -367,9 +388,18 @@ func (v *view) shm() {
 	}
 }
 
+// inShm reports that what is full is shared memory and no disk.
+func inShm(text string) bool {
+	return strings.Contains(text, "/dev/shm") || strings.Contains(text, "shared memory(shm)") || strings.Contains(text, "</torch_") || strings.Contains(text, "shared memory segment")
+}
+
 // peers judges a hang over peer-to-peer: a run without it passes, or the
 // platform redirects peer requests.
 func (v *view) peers() {
+	if es := v.ev("log-simple-p2p-failed"); len(es) > 0 {
+		v.add(cand{id: "gpu-peer-access-broken", cert: diag.Proven, forced: true, over: []string{"run-collective-hang"}}, cap4(es)...)
+		return
+	}
 	acs := v.facts(kind.ACS)
 	p2p := false
 	var via fact.Said
@@ -442,7 +472,7 @@ func (v *view) nodesDiffer() {
 	if !diffNet && !diffHCA && len(mixed) == 0 || len(per) < 2 && len(mixed) == 0 {
 		return
 	}
-	if !v.dead && !v.stopped() && len(mixed) == 0 {
+	if !v.dead && !v.stopped() && !v.setupOpen() && len(mixed) == 0 {
 		return
 	}
 	c := cand{id: "net-differs-between-nodes", cert: diag.Likely, tier: 1}
@@ -467,6 +497,19 @@ func (v *view) nodesDiffer() {
 // stopped reports that a wrapper ended a job that no longer said anything.
 func (v *view) stopped() bool {
 	return len(v.facts("silence")) > 0
+}
+
+// setupOpen reports that NCCL began to set communicators up, that no rank says
+// that it ended, and that nothing was trained.
+func (v *view) setupOpen() bool {
+	began := false
+	for _, s := range v.facts(kind.Init) {
+		if s.V == "COMPLETE" {
+			return false
+		}
+		began = true
+	}
+	return began && !v.trained() && len(v.facts("success")) == 0
 }
 
 func distinct(ss []fact.Said) bool {

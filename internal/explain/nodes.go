@@ -12,7 +12,7 @@ import (
 
 // torchPart matches messages about a part that torch lacks: an older or another
 // release than the program was written for.
-var torchPart = lazyre.New(`No module named ['"]?torch(?:\.|['"]|$)|cannot import name '\w+' from (?:partially initialized module )?'torch\b|module 'torch(?:\.[\w.]+)?' has no attribute|undefined symbol|type object '[\w.]+' has no attribute`)
+var torchPart = lazyre.New(`No module named ['"]?torch(?:\.|['"]|$)|cannot import name '\w+' from (?:partially initialized module )?'torch\b|module 'torch(?:\.[\w.]+)?' has no attribute|undefined symbol|type object '[\w.]+' has no attribute|got an unexpected keyword argument|no longer supports|requires PyTorch|Unrecognized tensor type|has no attribute '_register_pytree_node'`)
 
 // decideNodes judges a failure of one node whose torch differs from that of the
 // others, as listings or prints of each node show it.
@@ -38,7 +38,7 @@ func (v *view) decideNodes() {
 		}
 		c := cand{id: "env-differs-between-nodes", cert: diag.Likely, over: []string{"run-exception", "torch-install-damaged", "torch-not-installed", "env-not-activated"}}
 		if b.V != "" {
-			if _, ok := by[x.Node]; ok {
+			if _, ok := by[v.seat(x.Place)]; ok {
 				c.cert = diag.Proven
 			}
 			v.said(v.addExc(c, x), a, b)
@@ -57,14 +57,31 @@ func (v *view) decideNodes() {
 func (v *view) torchByNode() map[string]fact.Said {
 	out := map[string]fact.Said{}
 	for _, s := range v.l.Listing.Facts {
-		if s.Node == "" || s.V == "" || s.Kind != kind.TorchVer && !(s.Kind == kind.Pkg && (s.Name == "torch" || s.Name == "pytorch")) {
+		seat := v.seat(s.Place)
+		if seat == "" || s.V == "" || s.Kind != kind.TorchVer && !(s.Kind == kind.Pkg && (s.Name == "torch" || s.Name == "pytorch")) {
 			continue
 		}
-		if _, ok := out[s.Node]; !ok {
-			out[s.Node] = s
+		if _, ok := out[seat]; !ok {
+			out[seat] = s
 		}
 	}
 	return out
+}
+
+// seat names where a line comes from: its node, else the task that srun's label gives.
+func (v *view) seat(p fact.Place) string {
+	if p.Node != "" {
+		return p.Node
+	}
+	if p.Task >= 0 {
+		for _, x := range v.l.Exits {
+			if x.By == "srun" && x.Tasks == itoa(p.Task) {
+				return x.Node
+			}
+		}
+		return "task " + itoa(p.Task)
+	}
+	return ""
 }
 
 // torchElsewhere reports that torch is missing as a whole on one node while the

@@ -23,8 +23,11 @@ func (v *view) decideRendezvous() {
 			}
 		}
 	}
+	v.launcherVars()
+	v.notMyAddress()
 	v.portInUse()
 	v.unresolvable()
+	v.pythonUnresolved()
 	v.storeBarrier()
 	v.clientsMissing()
 	v.clientTimeout()
@@ -54,18 +57,10 @@ func (v *view) portInUse() {
 			tasks[itoa(e.Task)] = true
 		}
 	}
-	for _, s := range v.scripts {
-		c, ok := s.srunTorchrun()
-		if ok && s.tasksPerNode() > 1 && !onePerNode(c.text) {
-			x := v.add(cand{id: "rdzv-launched-twice", cert: diag.Proven, over: []string{"rdzv-port-in-use", "run-exception"}}, cap4(es)...)
-			x.ev = append(x.ev, v.scriptEv(s, c.line, c.text))
-			for _, o := range s.opts {
-				if o.name == "ntasks-per-node" || o.name == "ntasks" {
-					x.ev = append(x.ev, v.scriptEv(s, o.line, o.text))
-				}
-			}
-			return
-		}
+	if s, at, n := v.launcherPerTask(); n > 1 {
+		x := v.add(cand{id: "rdzv-launched-twice", cert: diag.Proven, over: []string{"rdzv-port-in-use", "run-exception"}}, cap4(es)...)
+		x.ev = append(append(x.ev, s.ev(at)), s.opts("ntasks-per-node", "ntasks")...)
+		return
 	}
 	// several tasks of one node fail to bind in one step
 	multi := len(tasks) >= 2
@@ -90,10 +85,6 @@ func (v *view) portInUse() {
 	}
 }
 
-func onePerNode(cmd string) bool {
-	return strings.Contains(cmd, "--ntasks-per-node=1") || strings.Contains(cmd, "--ntasks-per-node 1") || strings.Contains(cmd, "--ntasks=1 ") || strings.Contains(cmd, " -n1 ") || strings.Contains(cmd, " -n 1 ")
-}
-
 // torchrunTrace reports whether the failing traceback is the launcher's own.
 func (v *view) torchrunTrace() bool {
 	for _, x := range v.l.Exceptions {
@@ -116,10 +107,8 @@ func (v *view) unresolvable() {
 			v.said(c, s)
 		}
 		for _, s := range v.scripts {
-			for _, cmd := range s.cmds {
-				if strings.Contains(cmd.text, "MASTER_ADDR=") {
-					c.ev = append(c.ev, v.scriptEv(s, cmd.line, cmd.text))
-				}
+			for _, a := range s.assigns("MASTER_ADDR") {
+				c.ev = append(c.ev, s.ev(a.Pos))
 			}
 		}
 		return
@@ -230,10 +219,10 @@ func (v *view) clientsMissing() {
 	}
 	if v.multiNode() {
 		for _, s := range v.scripts {
-			for _, k := range s.cmds {
-				if localMaster.MatchString(k.text) {
+			for _, a := range s.assigns("MASTER_ADDR") {
+				if isLocal(exportedValue(a)) || a.Step >= 0 && strings.Contains(a.Value.Text, "$(hostname") {
 					p := v.add(cand{id: "rdzv-master-is-localhost", cert: diag.Proven, over: []string{"rdzv-too-few-ranks", "run-exception"}}, cap4(es)...)
-					p.ev = append(p.ev, v.scriptEv(s, k.line, k.text))
+					p.ev = append(p.ev, s.ev(a.Pos))
 					return
 				}
 			}
@@ -241,14 +230,11 @@ func (v *view) clientsMissing() {
 	}
 	c := cand{id: "rdzv-too-few-ranks", cert: diag.Likely, tier: 1, over: []string{"run-exception"}}
 	for _, s := range v.batch() {
-		if s.tasksPerNode() > 1 || s.num("ntasks") > 1 || s.nodes() > 1 {
-			if _, ok := s.find(srunRe); !ok {
-				c.cert, c.tier = diag.Proven, 0
-				for _, o := range s.opts {
-					if o.name == "ntasks-per-node" || o.name == "ntasks" || o.name == "nodes" && s.nodes() > 1 {
-						c.ev = append(c.ev, v.scriptEv(s, o.line, o.text))
-					}
-				}
+		if r := &s.f.Request; (r.TasksPerNode > 1 || r.Tasks > 1 || r.Nodes > 1) && len(s.f.Steps) == 0 && !s.blind() {
+			c.cert, c.tier = diag.Proven, 0
+			c.ev = append(c.ev, s.opts("ntasks-per-node", "ntasks")...)
+			if r.Nodes > 1 {
+				c.ev = append(c.ev, s.opts("nodes")...)
 			}
 		}
 	}
@@ -263,8 +249,7 @@ func (v *view) clientsMissing() {
 }
 
 var (
-	rdzvVar     = lazyre.New(`^['"]?(?:RANK|WORLD_SIZE|LOCAL_RANK|MASTER_ADDR|MASTER_PORT)['"]?$`)
-	localMaster = lazyre.New(`MASTER_ADDR=["']?(?:localhost|127\.\d|::1)|(?:srun|bash -c).*MASTER_ADDR=\\?\$\(hostname`)
+	rdzvVar = lazyre.New(`^['"]?(?:RANK|WORLD_SIZE|LOCAL_RANK|MASTER_ADDR|MASTER_PORT)['"]?$`)
 )
 
 // busyPeers reports that other ranks were alive and busy with work of their
@@ -317,15 +302,15 @@ func (v *view) clientTimeout() {
 	}
 	a := diag.Args{"host": host, "port": port}
 	if r0 := v.hostOfRank0(); r0.V != "" && host != "" && !sameHost(r0.V, host) {
-		c := v.add(cand{id: "rdzv-master-wrong-host", cert: diag.Proven, tier: 1, args: mergeArgs(a, diag.Args{"node": r0.V}), over: []string{"rdzv-unreachable", "run-exception"}}, cap4(es)...)
+		c := v.add(cand{id: "rdzv-master-wrong-host", cert: diag.Proven, tier: 1, args: mergeArgs(a, diag.Args{"node": r0.V}), over: []string{"rdzv-unreachable", "rdzv-too-few-ranks", "run-exception"}}, cap4(es)...)
 		v.said(c, r0)
 		return
 	}
 	if isLocal(host) && (v.multiNode() || len(v.nodesSeen()) > 1) {
-		v.add(cand{id: "rdzv-master-is-localhost", cert: diag.Proven, tier: 1, args: a, over: []string{"rdzv-unreachable", "run-exception"}}, cap4(es)...)
+		v.add(cand{id: "rdzv-master-is-localhost", cert: diag.Proven, tier: 1, args: a, over: []string{"rdzv-unreachable", "rdzv-too-few-ranks", "run-exception"}}, cap4(es)...)
 		return
 	}
-	c := v.add(cand{id: "rdzv-unreachable", cert: diag.Likely, tier: 1, args: a, over: []string{"run-exception"}}, cap4(es)...)
+	c := v.add(cand{id: "rdzv-unreachable", cert: diag.Likely, tier: 1, args: a, over: []string{"rdzv-too-few-ranks", "run-exception"}}, cap4(es)...)
 	c.needs = append(c.needs, "the log of rank 0 on "+hostOr(host)+"; srun bash -c 'getent hosts "+hostOr(host)+"; nc -zv "+hostOr(host)+" "+portOr(port)+"'")
 }
 
@@ -370,7 +355,7 @@ func (v *view) hostOfRank0() fact.Said {
 
 func (v *view) multiNode() bool {
 	for _, s := range v.scripts {
-		if s.nodes() > 1 {
+		if s.f.Request.Nodes > 1 {
 			return true
 		}
 	}

@@ -17,6 +17,7 @@ func (v *view) decideRun() {
 	v.hostMemory()
 	v.disk()
 	v.ended()
+	v.ctrlC()
 	v.native()
 	v.exceptions()
 	v.collectives()
@@ -57,7 +58,7 @@ func (v *view) hostMemory() {
 func (v *view) disk() {
 	var full []*fact.Event
 	for _, e := range v.ev("S316", "S317") {
-		if !strings.Contains(e.Text, "/dev/shm") && !strings.Contains(e.Text, "nccl-") && !strings.Contains(e.Text, "posix_fallocate") {
+		if !inShm(e.Text) && !strings.Contains(e.Text, "nccl-") && !strings.Contains(e.Text, "posix_fallocate") {
 			full = append(full, e)
 		}
 	}
@@ -160,7 +161,7 @@ func (v *view) submitit(es []*fact.Event) {
 	}
 	e := sig[0]
 	for _, s := range v.batch() {
-		lim := minutes(s)
+		lim := s.f.Request.Seconds / 60
 		if lim <= 0 || e.TK == 0 {
 			continue
 		}
@@ -170,15 +171,11 @@ func (v *view) submitit(es []*fact.Event) {
 		}
 		ran := (e.Time - start) / 60000
 		c := cand{id: "job-preempted", cert: diag.Likely, tier: 1, over: []string{"run-exception"}}
-		if ran >= int64(lim)*95/100 {
+		if ran >= lim*95/100 {
 			c.id, c.cert = "job-time-limit", diag.Proven
 		}
 		x := v.add(c, cap4(sig)...)
-		for _, o := range s.opts {
-			if o.name == "time" || o.name == "signal" {
-				x.ev = append(x.ev, v.scriptEv(s, o.line, o.text))
-			}
-		}
+		x.ev = append(x.ev, s.opts("time", "signal")...)
 		return
 	}
 	c := v.add(cand{id: "job-preempted", cert: diag.Possible, tier: 1, over: []string{"run-exception"}}, cap4(sig)...)
@@ -208,33 +205,6 @@ func (v *view) firstTime(e *fact.Event) int64 {
 		return 0
 	}
 	return first
-}
-
-// minutes reads --time: minutes, MM:SS, HH:MM:SS, D-HH:MM.
-func minutes(s *script) int {
-	o, ok := s.get("time")
-	if !ok {
-		return 0
-	}
-	val, days := o.val, 0
-	dash := false
-	if i := strings.IndexByte(val, '-'); i > 0 {
-		days, val, dash = atoi(val[:i]), val[i+1:], true
-	}
-	f := strings.Split(val, ":")
-	n := make([]int, len(f))
-	for i := range f {
-		n[i] = atoi(f[i])
-	}
-	switch {
-	case dash && len(n) >= 2:
-		return days*1440 + n[0]*60 + n[1]
-	case dash:
-		return days*1440 + n[0]*60
-	case len(n) == 3:
-		return n[0]*60 + n[1]
-	}
-	return n[0]
 }
 
 const hangNeeds = "py-spy dump --pid PID on each rank while it hangs; NCCL_DEBUG=INFO; TORCH_NCCL_TRACE_BUFFER_SIZE=2000 (flight recorder); dmesg of the nodes"

@@ -7,6 +7,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
+	"github.com/ncclinic/ncclinic/internal/mask"
 )
 
 // decideShadow judges a program that runs another torch than the one that its
@@ -27,6 +28,9 @@ func (v *view) decideShadow() {
 		return
 	}
 	over := []string{"run-exception", "torch-install-damaged", "torch-not-installed"}
+	if v.ownTorch(x) {
+		return
+	}
 	dirs := v.pythonPath()
 	if tdir, p := v.torchDir(); tdir != "" {
 		for _, d := range dirs {
@@ -96,10 +100,8 @@ func (v *view) pythonPath() []fact.Said {
 		}
 	}
 	for _, s := range v.scripts {
-		for _, c := range s.cmds {
-			if m := setsPath.FindStringSubmatch(c.text); m != nil {
-				all = append(all, fact.Said{Place: fact.Place{File: s.File, Line: c.line, Rank: -1, Local: -1, Task: -1}, V: m[1], Text: c.text})
-			}
+		for _, a := range s.assigns("PYTHONPATH") {
+			all = append(all, s.said(a.Pos, a.Name, mask.Text(a.Value.Text)))
 		}
 	}
 	for _, c := range v.l.Commands {
@@ -122,4 +124,21 @@ func (v *view) pythonPath() []fact.Said {
 		}
 	}
 	return out
+}
+
+// ownTorch judges a torch of ~/.local that a session shows where the program
+// runs, while another one answers when the user's own packages are left out.
+func (v *view) ownTorch(x *fact.Exception) bool {
+	for _, s := range v.facts(kind.TorchPath) {
+		if !strings.Contains(s.V, "/.local/lib/python") {
+			continue
+		}
+		for _, o := range v.torchOutside() {
+			c := v.addExc(cand{id: "env-user-site-shadows", cert: diag.Proven, args: diag.Args{"dir": strings.TrimSuffix(s.V, "/torch"), "torch_dir": s.V},
+				over: []string{"run-exception", "torch-install-damaged", "torch-extension-built-for-other-torch", "nccl-library-too-old", "cuda-library-shadowed", "torch-needs-newer-driver"}}, x)
+			v.said(c, s, o)
+			return true
+		}
+	}
+	return false
 }

@@ -35,7 +35,7 @@ func (v *view) sharedGPU(oom []*fact.Event) {
 	type place struct{ node, gpu string }
 	ranks := map[place]map[int]bool{}
 	crowded, same := false, false
-	for _, x := range v.excTyped("OutOfMemoryError") {
+	for _, x := range v.gpuOOM() {
 		m := oomGPU.FindStringSubmatch(x.Message)
 		n := 0
 		for _, p := range others.FindAllStringSubmatch(x.Message, -1) {

@@ -133,16 +133,13 @@ func (v *view) cpus() {
 	}
 	m := suggested.FindStringSubmatch(es[0].Text)
 	for _, s := range v.batch() {
-		asked := s.num("cpus-per-task")
-		c, ok := s.find(srunRe)
-		if asked <= 1 || !ok {
+		asked, steps := s.f.Request.CPUsPerTask, s.steps()
+		if asked <= 1 || len(steps) == 0 {
 			continue
 		}
-		forwarded := false
-		for _, k := range s.cmds {
-			if srunRe.MatchString(k.text) && (strings.Contains(k.text, "cpus-per-task") || shortC.MatchString(k.text)) || strings.Contains(k.text, "SRUN_CPUS_PER_TASK") {
-				forwarded = true
-			}
+		forwarded := len(s.assigns("SRUN_CPUS_PER_TASK")) > 0
+		for _, t := range steps {
+			forwarded = forwarded || t.Unknown || t.Opt("cpus-per-task") != nil
 		}
 		if forwarded || m == nil || atoi(m[1]) >= asked {
 			continue
@@ -153,18 +150,11 @@ func (v *view) cpus() {
 			cert = diag.Proven
 		}
 		x := v.add(cand{id: "slurm-cpus-not-forwarded", cert: cert, tier: 1, forced: true}, cap4(es)...)
-		for _, o := range s.opts {
-			if o.name == "cpus-per-task" {
-				x.ev = append(x.ev, v.scriptEv(s, o.line, o.text))
-			}
-		}
-		x.ev = append(x.ev, v.scriptEv(s, c.line, c.text))
+		x.ev = append(append(x.ev, s.opts("cpus-per-task")...), s.ev(s.stmt(steps[0].Cmd)))
 		v.said(x, append(first(vs, 1), first(v.facts(kind.Affinity), 1)...)...)
 		return
 	}
 }
-
-var shortC = lazyre.New(`\s-c\s*[\d$]`)
 
 func atoi(s string) int {
 	n := 0
@@ -183,17 +173,11 @@ func (v *view) oneNode() {
 		return
 	}
 	for _, s := range v.batch() {
-		if s.nodes() < 2 {
+		ls := s.launchers()
+		if s.f.Request.Nodes < 2 || s.blind() || len(s.f.Steps) > 0 || len(ls) == 0 || ls[0].Hostfile.Val != "" {
 			continue
 		}
-		if _, ok := s.find(srunRe); ok {
-			continue
-		}
-		c, ok := s.find(torchrunRe)
-		if !ok || strings.Contains(c.text, "--hostfile") || strings.Contains(c.text, "pdsh") || strings.Contains(c.text, "ssh ") {
-			continue
-		}
-		if len(local) == 0 && !(strings.Contains(c.text, "--standalone") || strings.Contains(c.text, "--nnodes=1") || strings.Contains(c.text, "--nnodes 1") || !strings.Contains(c.text, "nnodes")) {
+		if n := ls[0].Nnodes; len(local) == 0 && !ls[0].Standalone && n.Val != "1" && (n.Val != "" || ls[0].Open) {
 			continue
 		}
 		if len(local) == 0 && !v.trained() {
@@ -204,14 +188,10 @@ func (v *view) oneNode() {
 			cert = diag.Likely
 		}
 		x := v.add(cand{id: "slurm-one-node-used", cert: cert, tier: 2, forced: true}, cap4(local)...)
-		for _, o := range s.opts {
-			if o.name == "nodes" {
-				x.ev = append(x.ev, v.scriptEv(s, o.line, o.text))
-			}
-		}
-		x.ev = append(x.ev, v.scriptEv(s, c.line, c.text))
+		at := s.stmt(ls[0].Cmd)
+		x.ev = append(append(x.ev, s.opts("nodes")...), s.ev(at))
 		if x.at.Line == 0 {
-			x.at = fact.Place{File: s.File, Line: c.line, Rank: -1, Local: -1, Task: -1}
+			x.at = s.place(at)
 		}
 		return
 	}
@@ -249,11 +229,7 @@ func (v *view) bashed() {
 		break
 	}
 	for _, s := range v.batch() {
-		for _, o := range s.opts {
-			if o.name == "mem" {
-				c.ev = append(c.ev, v.scriptEv(s, o.line, o.text))
-			}
-		}
+		c.ev = append(c.ev, s.opts("mem")...)
 	}
 }
 

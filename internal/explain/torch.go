@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -151,9 +152,16 @@ func TorchDir(l *fact.Logs) string {
 // warnings run through, and where it is seen.
 func (v *view) torchDir() (string, fact.Place) {
 	for i := range v.l.Exceptions {
-		for _, f := range v.l.Exceptions[i].Frames {
+		x := &v.l.Exceptions[i]
+		for _, f := range x.Frames {
 			if d := beforeTorch(f.File); d != "" {
-				return d, v.l.Exceptions[i].Place
+				return d, x.Place
+			}
+		}
+		// cannot import name 'x' from 'torch.y' (/path/site-packages/torch/y/__init__.py)
+		if _, in, ok := strings.Cut(x.Message, " (/"); ok && strings.Contains(x.Message, " from 'torch") {
+			if d := beforeTorch("/" + in); d != "" {
+				return d, x.Place
 			}
 		}
 	}
@@ -249,7 +257,7 @@ func (v *view) decideBuild() {
 	noNCCL := v.ev("S001", "S002", "S005", "S006")
 	noCUDA := v.ev("S008", "S009")
 	hip := v.peek("log-hip-no-device")
-	noBackend := v.excWith("No supported gpu backend found", "No GPU backend", "no gpu backend")
+	noBackend := v.needGPU()
 	all := append(append(append([]*fact.Event{}, noNCCL...), noCUDA...), hip...)
 	if len(all) == 0 && len(noBackend) == 0 {
 		v.decideListedCPU()
@@ -261,7 +269,7 @@ func (v *view) decideBuild() {
 		es = nil
 	}
 	mk := func(id string, cert diag.Certainty, ss ...fact.Said) *cand {
-		c := v.add(cand{id: id, rule: loudest(es), cert: cert, args: v.torchArgs(b)}, es...)
+		c := v.add(cand{id: id, rule: loudest(es), cert: cert, args: v.torchArgs(b), over: []string{"run-exception"}}, es...)
 		if len(es) == 0 && len(noBackend) > 0 {
 			x := noBackend[0]
 			c.at = x.Place
@@ -290,7 +298,7 @@ func (v *view) decideBuild() {
 	if o, n, cmd, ok := v.replaced(); ok {
 		if !explicitTorch(cmd) || flavour(o.V) != "" && flavour(n.V) == "" {
 			c := mk("torch-replaced-by-dependency", diag.Proven, o, n)
-			c.args = mergeArgs(c.args, diag.Args{"old": o.V, "new": n.V, "command": cmd})
+			c.args = mergeArgs(c.args, wanted(o, n, cmd))
 			c.over = []string{"torch-cpu-build", "torch-built-without-nccl"}
 			return
 		}
@@ -342,6 +350,13 @@ func (v *view) decideBuild() {
 		mk("torch-cpu-build", diag.Likely, append(first(b.versions, 1), b.aarch64[0])...)
 		return
 	}
+	if dir, p := v.torchDir(); len(noNCCL)+len(noCUDA) > 0 && plainModule.MatchString(dir) && len(b.cuda)+len(b.rocm) == 0 {
+		// EasyBuild says -CUDA-x.y in the name of a build that has it
+		c := mk("torch-cpu-build", diag.Likely)
+		c.ev = append(c.ev, v.evidence(p, dir+"/torch"))
+		c.needs = append(c.needs, "python -c 'import torch; print(torch.__version__, torch.version.cuda)'")
+		return
+	}
 	if dir, p := v.torchDir(); len(noNCCL)+len(noCUDA) > 0 && dir == debianDir && len(b.cuda)+len(b.rocm) == 0 {
 		c := mk("torch-cpu-build", diag.Likely, b.debian...)
 		c.args = mergeArgs(c.args, diag.Args{"installer": "debian", "env_kind": "system"})
@@ -361,6 +376,9 @@ func (v *view) decideBuild() {
 	}
 	v.unknown(es, v.askEnvironment(), "srun python -c 'import torch; print(torch.__file__, torch.__version__, torch.version.cuda)'")
 }
+
+// plainModule matches folders of a torch that EasyBuild built without CUDA.
+var plainModule = lazyre.New(`/PyTorch(?:-bundle)?/[\d.]+-(?:foss|intel|gfbf|gomkl|gompi)-\d{4}[ab]/`)
 
 // loudest is the rule of the error itself, which says more than the warnings
 // before it, or "".
@@ -551,22 +569,10 @@ func (v *view) unknown(es []*fact.Event, needs ...string) {
 
 // pythonPathShadows reports a torch that PYTHONPATH puts before the environment's.
 func (v *view) pythonPathShadows() (ss []fact.Said, dir string, ok bool) {
-	pp, s, has := v.env("PYTHONPATH")
-	if !has {
-		return nil, "", false
-	}
 	tdir, _ := v.torchDir()
-	venv, _, _ := v.env("VIRTUAL_ENV")
-	conda, _, _ := v.env("CONDA_PREFIX")
-	for _, d := range strings.Split(pp, ":") {
-		if d == "" {
-			continue
-		}
-		if tdir != "" && strings.HasPrefix(tdir, d) || tdir == "" && torchish(d) {
-			if venv != "" && strings.HasPrefix(d, venv) || conda != "" && strings.HasPrefix(d, conda) {
-				continue
-			}
-			return []fact.Said{s}, d, true
+	for _, d := range v.pythonPath() {
+		if tdir != "" && (tdir == d.V || strings.HasPrefix(tdir, d.V+"/")) || tdir == "" && torchish(d.V+"/") {
+			return []fact.Said{d}, d.V, true
 		}
 	}
 	return nil, "", false
@@ -596,6 +602,9 @@ func (v *view) decideTorchPackage() {
 		if strings.Contains(s.V, "-orch") {
 			torchBroken = append(torchBroken, s)
 		}
+	}
+	if v.localTorch() || v.noDistributed() {
+		return
 	}
 	failing := attr
 	if failing == nil && len(noDist) > 0 {
@@ -640,7 +649,7 @@ func (v *view) decideTorchPackage() {
 			return
 		}
 		switch m[1] {
-		case "__version__":
+		case "__version__", "tensor", "Tensor", "nn", "cuda", "float32", "float16", "device", "no_grad", "manual_seed", "load", "save", "zeros", "ones", "utils", "optim", "backends", "long", "set_num_threads":
 			v.addExc(cand{id: "torch-install-damaged", cert: diag.Likely}, attr)
 		case "init_process_group":
 			v.used["S007"] = true
@@ -861,7 +870,26 @@ func (v *view) decideLibraries() {
 			v.add(cand{id: "cuda-library-missing", cert: diag.Likely}, cap4(es)...)
 		}
 	}
-	if es := v.ev("S237"); len(es) > 0 && v.tornTorch() == nil {
+	var foreign, es []*fact.Event // symbols of CUDA's libraries, of torch
+	for _, e := range v.ev("S237") {
+		if strings.Contains(e.Text, "Warning: ") {
+			continue // the import went on without that part
+		}
+		if cudaSymbol.MatchString(e.Text) {
+			foreign = append(foreign, e)
+		} else {
+			es = append(es, e)
+		}
+	}
+	if len(foreign) > 0 && !v.candidate("cuda-library-shadowed") {
+		c := v.add(cand{id: "cuda-library-shadowed", cert: diag.Likely, over: []string{"run-exception", "run-native-crash"}}, cap4(foreign)...)
+		if val, s, ok := v.env("LD_LIBRARY_PATH"); ok && val != "" {
+			v.said(c, s)
+			c.args = mergeArgs(c.args, diag.Args{"var": "LD_LIBRARY_PATH", "value": val})
+		}
+		v.moduleEv(c, "cudnn", "cuda")
+	}
+	if len(es) > 0 && v.tornTorch() == nil {
 		c := v.add(cand{id: "torch-extension-built-for-other-torch", cert: diag.Proven}, cap4(es)...)
 		for _, s := range v.facts(kind.Pkg) {
 			if s.Name == "torch" {
@@ -871,6 +899,9 @@ func (v *view) decideLibraries() {
 		}
 	}
 }
+
+// cudaSymbol matches symbols that one library of CUDA misses in another.
+var cudaSymbol = lazyre.New(`undefined symbol: _ZN\d+(?:cudnn|cublas|cufft|cusparse|cusolver)`)
 
 func (v *view) excAt(e *fact.Event) *fact.Exception {
 	for i := range v.l.Exceptions {
@@ -890,17 +921,26 @@ func (v *view) excAt(e *fact.Event) *fact.Exception {
 // moduleEv quotes the module load of the script that names one of the words.
 func (v *view) moduleEv(c *cand, words ...string) {
 	for _, s := range v.scripts {
-		for _, cmd := range s.cmds {
-			l := strings.ToLower(cmd.text)
-			if !strings.HasPrefix(l, "module ") && !strings.HasPrefix(l, "ml ") {
+		for i := range s.f.Commands {
+			cmd := &s.f.Commands[i]
+			if cmd.Name != "module" && cmd.Name != "ml" {
 				continue
 			}
-			for _, w := range words {
-				if strings.Contains(l, w) {
-					c.ev = append(c.ev, v.scriptEv(s, cmd.line, cmd.text))
+			for _, arg := range cmd.Words {
+				if l := strings.ToLower(arg.Text); slices.ContainsFunc(words, func(w string) bool { return strings.Contains(l, w) }) {
+					c.ev = append(c.ev, s.ev(cmd.Pos))
 					return
 				}
 			}
 		}
 	}
+}
+
+// wanted describes the torch that an installation took away: the fix puts it back.
+func wanted(o, n fact.Said, cmd string) diag.Args {
+	a := diag.Args{"old": o.V, "new": n.V, "command": cmd}
+	if tag := flavour(o.V); strings.HasPrefix(tag, "cu") {
+		a["public_version"], a["cuda_tag"] = public(o.V), tag
+	}
+	return a
 }

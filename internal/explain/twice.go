@@ -1,16 +1,9 @@
 package explain
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
-	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
-
-// launcherRe matches the launchers that start a process for each GPU themselves.
-var launcherRe = lazyre.New(`\btorchrun\b|\btorch\.distributed\.(?:run|launch)\b|\baccelerate launch\b|(?:^|\s)deepspeed\s|(?:^|\s)composer\s|\bcolossalai run\b|\bhorovodrun\b|\bmpirun\b|\blitgpt\b|\btune run\b`)
 
 // decideTwice judges a launcher that runs in each of several tasks of a node,
 // and starts all local ranks in each of them. Its marks besides a port in use:
@@ -28,21 +21,16 @@ func (v *view) decideTwice() {
 	sc, cmd, n := v.launcherPerTask()
 	var ev []*fact.Event
 	switch {
-	case len(crowd) > 0 && (cmd.line > 0 || len(dup) > 0):
+	case len(crowd) > 0 && (cmd.Line > 0 || len(dup) > 0):
 		ev = crowd
-	case len(dup) > 0 && cmd.line > 0:
+	case len(dup) > 0 && cmd.Line > 0:
 	default:
 		return
 	}
 	c := v.add(cand{id: "rdzv-launched-twice", cert: diag.Likely, over: []string{"gpu-shared-by-ranks", "gpu-out-of-memory", "rdzv-port-in-use", "run-exception", "rdzv-stale-store"}}, cap4(ev)...)
-	if cmd.line > 0 {
+	if cmd.Line > 0 {
 		c.cert = diag.Proven
-		c.ev = append(c.ev, v.scriptEv(sc, cmd.line, cmd.text))
-		for _, o := range sc.opts {
-			if o.name == "ntasks-per-node" || o.name == "ntasks" {
-				c.ev = append(c.ev, v.scriptEv(sc, o.line, o.text))
-			}
-		}
+		c.ev = append(append(c.ev, sc.ev(cmd)), sc.opts("ntasks-per-node", "ntasks")...)
 		c.args = mergeArgs(c.args, diag.Args{"tasks": itoa(n)})
 	}
 	v.said(c, first(dup, 2)...)
@@ -54,7 +42,7 @@ func (v *view) decideTwice() {
 // crowded returns out-of-memory errors that name other big processes on the GPU.
 func (v *view) crowded() []*fact.Event {
 	var out []*fact.Event
-	for _, x := range v.excTyped("OutOfMemoryError") {
+	for _, x := range v.gpuOOM() {
 		n := 0
 		for _, p := range others.FindAllStringSubmatch(x.Message, -1) {
 			if mib(p[2], p[3]) >= 2048 {
@@ -68,28 +56,31 @@ func (v *view) crowded() []*fact.Event {
 	return out
 }
 
-var ntasksRe = lazyre.New(`--ntasks-per-node[= ](\d+)|(?:--ntasks[= ]|\s-n ?)(\d+)`)
-
 // launcherPerTask returns the command that starts a launcher in several tasks
 // of a node, and how many.
-func (v *view) launcherPerTask() (*script, srcCmd, int) {
+func (v *view) launcherPerTask() (*script, fact.Pos, int) {
 	for _, s := range v.scripts {
-		for _, c := range s.cmds {
-			t := s.expand(c.text)
-			if !srunRe.MatchString(t) || !launcherRe.MatchString(t[strings.Index(t, "srun"):]) || onePerNode(t) {
+		for _, l := range s.launchers() {
+			if l.Step < 0 || s.f.Steps[l.Step].Tool != "srun" {
 				continue
 			}
-			n := s.tasksPerNode()
-			if m := ntasksRe.FindStringSubmatch(t[:launcherRe.FindStringIndex(t)[0]]); m != nil {
-				n, _ = strconv.Atoi(m[1] + m[2])
-				if m[1] == "" && s.nodes() > 1 {
-					n = (n + s.nodes() - 1) / s.nodes()
-				}
+			if n := s.tasksPerNode(l.Step); n > 1 {
+				return s, s.stmt(l.Cmd), n
 			}
-			if n > 1 {
-				return s, c, n
+		}
+		// programs that start the ranks themselves and are no launcher of Python
+		for i := range s.f.Commands {
+			c := &s.f.Commands[i]
+			if c.Step < 0 || c.Dead || s.f.Steps[c.Step].Tool != "srun" {
+				continue
+			}
+			if c.Name != "litgpt" && c.Name != "mpirun" && (c.Name != "tune" || len(c.Words) < 2 || c.Words[1].Text != "run") {
+				continue
+			}
+			if n := s.tasksPerNode(c.Step); n > 1 {
+				return s, s.stmt(i), n
 			}
 		}
 	}
-	return nil, srcCmd{}, 0
+	return nil, fact.Pos{}, 0
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
-	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // RuleInfo is what the knowledge base says about a signature.
@@ -25,24 +24,29 @@ type RuleInfo struct {
 type Options struct {
 	Rules       func(rule string) (RuleInfo, bool)
 	MaxEvidence int // lines of evidence per finding; 0: 8
+	// Masked says that the job's script hides how its commands ended, so that the
+	// state COMPLETED says nothing of them.
+	Masked bool
 }
 
 // view is the input with the indexes that deciders ask.
 type view struct {
-	l       *fact.Logs
-	set     *diag.Set
-	opt     Options
-	scripts []*script
-	sources []fact.SourceText
-	bySig   map[string][]*fact.Event
-	byRule  map[string][]*fact.Event
-	allSig  map[string][]*fact.Event // with those that were survived
-	used    map[string]bool          // signatures that a decider has judged
-	cands   []cand
-	exc     []*fact.Exception
-	dead    bool
-	needs   []string // of an unknown verdict
-	unsure  []*fact.Event
+	l         *fact.Logs
+	set       *diag.Set
+	opt       Options
+	scripts   []*script
+	sources   []fact.SourceText
+	bySig     map[string][]*fact.Event
+	byRule    map[string][]*fact.Event
+	allSig    map[string][]*fact.Event // with those that were survived
+	used      map[string]bool          // signatures that a decider has judged
+	cands     []cand
+	exc       []*fact.Exception
+	dead      bool
+	launchers bool        // tasks start several ranks each
+	lastExc   map[int]int // by file: line of the last exception that is no echo
+	needs     []string    // of an unknown verdict
+	unsure    []*fact.Event
 }
 
 // cand is a possible cause.
@@ -68,12 +72,21 @@ func newView(l *fact.Logs, set *diag.Set, o Options) *view {
 	for i := range l.Texts {
 		t := l.Texts[i]
 		if t.Kind == fact.KindScript {
-			v.scripts = append(v.scripts, readScript(t, l.Files[t.File].Path))
+			v.scripts = append(v.scripts, newScript(t, l.Files[t.File].Path))
 		} else {
 			v.sources = append(v.sources, t)
 		}
 	}
-	v.dead = v.deathSigns()
+	v.jobFacts()
+	v.launchers = v.tasksAreLaunchers()
+	v.dead = v.deathSigns() || v.jobFailed() || v.sacctFailed()
+	v.lastExc = map[int]int{}
+	for i := range l.Exceptions {
+		x := &l.Exceptions[i]
+		if base := x.Type[strings.LastIndexByte(x.Type, '.')+1:]; !x.Quoted && x.Handled == "" && x.Start > 0 && !echoTypes[base] && !echoText.MatchString(x.Message) {
+			v.lastExc[x.File] = max(v.lastExc[x.File], x.Line)
+		}
+	}
 	for i := range l.Exceptions {
 		x := &l.Exceptions[i]
 		if x.Quoted || v.survived(x.Handled != "", x.After, x.Place) {
@@ -122,6 +135,8 @@ func (v *view) survived(handled bool, after int, p fact.Place) bool {
 		return true
 	case after >= 3 && v.restartedAfter(p):
 		return true
+	case after >= 20 && p.Line < v.lastExc[p.File]-20:
+		return true // it trained on for long, and something else ended it
 	}
 	return false
 }
@@ -201,8 +216,7 @@ func (v *view) evidence(p fact.Place, text string) fact.Evidence {
 	if k := v.l.Files; p.File < len(k) && k[p.File].Kind == fact.KindScript {
 		e.Source = fact.SrcScript
 	}
-	if p.Rank >= 0 {
-		r := p.Rank
+	if r := v.rankOf(p); r >= 0 {
 		e.Rank = &r
 	}
 	return e
@@ -229,7 +243,7 @@ func (v *view) rankOf(p fact.Place) int {
 	if p.Rank >= 0 {
 		return p.Rank
 	}
-	if p.Task >= 0 && !v.tasksAreLaunchers() {
+	if p.Task >= 0 && !v.launchers {
 		return p.Task
 	}
 	return -1
@@ -242,7 +256,7 @@ func (v *view) tasksAreLaunchers() bool {
 		}
 	}
 	for _, s := range v.scripts {
-		if s.torchrun() {
+		if len(s.launchers()) > 0 {
 			return true
 		}
 	}
@@ -342,7 +356,7 @@ func (v *view) deathSigns() bool {
 	}
 	deadly := map[string]bool{"S021": true, "S022": true, "S029": true, "S030": true, "S036": true, "S037": true, "S089": true, "S092": true, "S093": true, "S094": true, "S095": true,
 		"S241": true, "S242": true, "S243": true, "S244": true, "S245": true, "S246": true, "S247": true, "S248": true, "S249": true, "S250": true, "S251": true, "S252": true, "S263": true,
-		"S254": true, "S255": true, "S256": true, "S257": true, "S259": true, "S264": true, "S327": true, "S328": true, "S511": true}
+		"S100": true, "S101": true, "S254": true, "S255": true, "S256": true, "S257": true, "S259": true, "S264": true, "S327": true, "S328": true, "S511": true}
 	for _, e := range v.l.Events {
 		if !e.Quoted && deadly[e.Sig] && !done && last[e.File] < e.Line {
 			if (e.Sig == "S242" || e.Sig == "S244") && v.restartedAfter(e.Place) {
@@ -361,7 +375,7 @@ func (v *view) deathSigns() bool {
 
 // sacctDone reports whether sacct says that the job completed.
 func (v *view) sacctDone() bool {
-	ok := false
+	ok := v.jobDone()
 	for _, s := range v.facts(kind.Sacct) {
 		switch {
 		case strings.HasPrefix(s.V, "COMPLETED"):
@@ -383,223 +397,6 @@ func (v *view) sacctState(prefix string) (fact.Said, bool) {
 		}
 	}
 	return fact.Said{}, false
-}
-
-// script is a batch script of the input, read as text.
-type script struct {
-	fact.SourceText
-	path  string
-	opts  []opt    // live #SBATCH options
-	late  []opt    // #SBATCH lines that sbatch does not read
-	cmds  []srcCmd // commands, continuation lines joined
-	shell string   // first line
-	crlf  bool
-}
-
-type opt struct {
-	name, val string
-	line      int
-	text      string
-}
-
-type srcCmd struct {
-	text string
-	line int
-}
-
-var longOf = map[string]string{"N": "nodes", "n": "ntasks", "c": "cpus-per-task", "t": "time", "p": "partition", "G": "gpus", "J": "job-name", "o": "output", "e": "error", "A": "account", "w": "nodelist"}
-
-func readScript(t fact.SourceText, path string) *script {
-	s := &script{SourceText: t, path: path}
-	started := false
-	var join strings.Builder
-	joinLine := 0
-	for i, l := range t.Lines {
-		no := t.From + i
-		if strings.HasSuffix(l, "\r") {
-			s.crlf = true
-			l = strings.TrimSuffix(l, "\r")
-		}
-		if i == 0 {
-			s.shell = l
-		}
-		tr := strings.TrimSpace(l)
-		if strings.HasPrefix(l, "#SBATCH") {
-			os := parseOpts(l[7:], no, l)
-			if started {
-				s.late = append(s.late, os...)
-			} else {
-				s.opts = append(s.opts, os...)
-			}
-			continue
-		}
-		if tr == "" || strings.HasPrefix(tr, "#") && join.Len() == 0 {
-			continue
-		}
-		started = true
-		if join.Len() == 0 {
-			joinLine = no
-		}
-		if strings.HasSuffix(tr, "\\") {
-			join.WriteString(strings.TrimSuffix(tr, "\\") + " ")
-			continue
-		}
-		join.WriteString(tr)
-		s.cmds = append(s.cmds, srcCmd{join.String(), joinLine})
-		join.Reset()
-	}
-	if join.Len() > 0 {
-		s.cmds = append(s.cmds, srcCmd{join.String(), joinLine})
-	}
-	return s
-}
-
-func parseOpts(rest string, line int, text string) []opt {
-	var out []opt
-	f := strings.Fields(rest)
-	for i := 0; i < len(f); i++ {
-		w := f[i]
-		if strings.HasPrefix(w, "#") {
-			break
-		}
-		switch {
-		case strings.HasPrefix(w, "--"):
-			n, val, eq := strings.Cut(w[2:], "=")
-			if !eq && i+1 < len(f) && !strings.HasPrefix(f[i+1], "-") {
-				i++
-				val = f[i]
-			}
-			out = append(out, opt{n, strings.Trim(val, `"'`), line, text})
-		case strings.HasPrefix(w, "-") && len(w) > 1:
-			n := longOf[w[1:2]]
-			val := strings.TrimPrefix(w[2:], "=")
-			if val == "" && i+1 < len(f) && !strings.HasPrefix(f[i+1], "-") {
-				i++
-				val = f[i]
-			}
-			if n == "" {
-				n = w[1:2]
-			}
-			out = append(out, opt{n, strings.Trim(val, `"'`), line, text})
-		}
-	}
-	return out
-}
-
-// get returns the last value of an option.
-func (s *script) get(name string) (opt, bool) {
-	for i := len(s.opts) - 1; i >= 0; i-- {
-		if s.opts[i].name == name {
-			return s.opts[i], true
-		}
-	}
-	return opt{}, false
-}
-
-func (s *script) num(name string) int {
-	o, ok := s.get(name)
-	if !ok {
-		return 0
-	}
-	n := 0
-	for i := 0; i < len(o.val) && o.val[i] >= '0' && o.val[i] <= '9'; i++ {
-		n = n*10 + int(o.val[i]-'0')
-		if n > 1<<20 {
-			break
-		}
-	}
-	return n
-}
-
-func (s *script) nodes() int { return max(s.num("nodes"), 0) }
-
-// tasksPerNode as far as the directives tell; 0: not told.
-func (s *script) tasksPerNode() int {
-	if n := s.num("ntasks-per-node"); n > 0 {
-		return n
-	}
-	t, n := s.num("ntasks"), max(1, s.nodes())
-	if t > 0 && s.nodes() > 0 {
-		return (t + n - 1) / n
-	}
-	if t > 0 {
-		return t
-	}
-	return 0
-}
-
-// gpus reports whether a GPU is asked for, and by which option.
-func (s *script) gpus() (opt, bool) {
-	for _, o := range s.opts {
-		switch o.name {
-		case "gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket":
-			if o.val != "0" {
-				return o, true
-			}
-		case "gres", "tres-per-node", "tres-per-task":
-			if strings.Contains(o.val, "gpu") && !strings.HasSuffix(o.val, "gpu:0") {
-				return o, true
-			}
-		}
-	}
-	return opt{}, false
-}
-
-func (s *script) exclusive() bool { _, ok := s.get("exclusive"); return ok }
-
-func (s *script) submitted() bool { return len(s.opts)+len(s.late) > 0 }
-
-// find returns the first command that matches.
-func (s *script) find(re *lazyre.Regexp) (srcCmd, bool) {
-	for _, c := range s.cmds {
-		if re.MatchString(c.text) {
-			return c, true
-		}
-	}
-	return srcCmd{}, false
-}
-
-var (
-	torchrunRe = lazyre.New(`\b(?:torchrun|torch\.distributed\.(?:run|launch)|accelerate launch|deepspeed )\b|\bdeepspeed\b`)
-	srunRe     = lazyre.New(`(?:^|[;&|(]\s*|\s)srun\b`)
-)
-
-func (s *script) torchrun() bool {
-	_, ok := s.find(torchrunRe)
-	return ok
-}
-
-// srunTorchrun returns the command that starts a launcher in every task.
-func (s *script) srunTorchrun() (srcCmd, bool) {
-	for _, c := range s.cmds {
-		if srunRe.MatchString(c.text) && torchrunRe.MatchString(s.expand(c.text)) {
-			return c, true
-		}
-	}
-	return srcCmd{}, false
-}
-
-var varRe = lazyre.New(`\$\{?([A-Za-z_]\w*)\}?`)
-
-// expand puts in the values of variables that the script assigns plainly, one level deep.
-func (s *script) expand(t string) string {
-	if !strings.Contains(t, "$") {
-		return t
-	}
-	return varRe.ReplaceAllStringFunc(t, func(m string) string {
-		n := varRe.FindStringSubmatch(m)[1]
-		for _, c := range s.cmds {
-			a := strings.TrimPrefix(c.text, "export ")
-			if strings.HasPrefix(a, n+"=") {
-				return strings.Trim(a[len(n)+1:], `"'`)
-			}
-		}
-		return m
-	})
-}
-
-func (v *view) scriptEv(s *script, line int, text string) fact.Evidence {
-	return fact.Evidence{Source: fact.SrcScript, Path: s.path, Line: line, Excerpt: strings.TrimSpace(text)}
 }
 
 // batch returns the batch scripts of the input.

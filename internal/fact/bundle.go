@@ -13,6 +13,7 @@ type Bundle struct {
 	Tool    string    `json:"tool,omitempty"`
 	Taken   time.Time `json:"taken,omitzero"`
 	Subject Subject   `json:"subject,omitzero"`
+	Target  Target    `json:"target,omitzero"` // the artefact that was read, if it was one
 
 	Host   Host     `json:"host,omitzero"`
 	Env    []EnvVar `json:"env,omitempty"` // only variables that matter here, see EnvMatters
@@ -27,6 +28,7 @@ type Bundle struct {
 	Container  Container   `json:"container,omitzero"`
 	Slurm      Slurm       `json:"slurm,omitzero"`
 	Live       Live        `json:"live,omitzero"`
+	Nodes      *NodeSet    `json:"nodes,omitempty"` // of an allocation: what the probes on its nodes saw
 
 	Problems []Problem `json:"problems,omitempty"` // what could not be read, and why
 }

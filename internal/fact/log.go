@@ -13,6 +13,7 @@ type Logs struct {
 	Texts      []SourceText `json:"texts,omitempty"`      // scripts and sources among the input
 	Listing    Listing      `json:"listing,omitzero"`     // what listings and banners say
 	Problems   []Problem    `json:"problems,omitempty"`
+	Job        *Job         `json:"job,omitempty"` // what the scheduler says of the job that wrote them, nil when it was not asked
 }
 
 // Kinds of a LogFile.
@@ -22,6 +23,7 @@ const (
 	KindSource  = "source"  // a Python program
 	KindListing = "listing" // output of pip list, env, dmesg, sacct …
 	KindBinary  = "binary"  // not text; not read
+	KindReport  = "report"  // nothing but reports of this program
 )
 
 // LogFile is one input.
@@ -30,8 +32,9 @@ type LogFile struct {
 	Kind    string `json:"kind"`
 	Bytes   int64  `json:"bytes"` // after decompression
 	Lines   int    `json:"lines"`
-	Cut     bool   `json:"cut,omitempty"` // reading stopped at the limit
-	Rank    int    `json:"rank"`          // from the file's name; -1: none
+	Cut     bool   `json:"cut,omitempty"`    // reading stopped at the limit
+	Broken  bool   `json:"broken,omitempty"` // reading failed on the way: half of a compressed file
+	Rank    int    `json:"rank"`             // from the file's name; -1: none
 	Node    string `json:"node,omitempty"`
 	Labeled bool   `json:"labeled,omitempty"` // lines carry srun --label prefixes
 }
@@ -145,6 +148,10 @@ type SourceText struct {
 	Kind  string   `json:"kind"`
 	Lines []string `json:"-"`
 	From  int      `json:"from"` // line number of Lines[0]
+	// Script is what a script says; nil for sources and what is too long. Its
+	// lines count from From, and its words are as they stand: secrets are masked
+	// in Lines only.
+	Script *Script `json:"-"`
 }
 
 // Said is one fact of a listing with its place.

@@ -8,6 +8,7 @@ const (
 	ByPath        = "PATH"         // first python3 or python on PATH
 	ByTorchrun    = "torchrun"     // shebang of the first torchrun on PATH
 	ByScript      = "script"       // named by a batch script
+	ByEntrypoint  = "entrypoint"   // named by the entry point of an image
 )
 
 // Python is the interpreter that the job would run and the search path that
@@ -107,6 +108,8 @@ type Torch struct {
 	MPI         Val[bool] `json:"mpi,omitzero"`
 	XCCL        Val[bool] `json:"xccl,omitzero"`
 	NCCLStatic  Val[bool] `json:"ncclStatic,omitzero"` // libnccl is linked in: no libnccl.so.2 is loaded
+	// NCCLVersion is the NCCL that the build asks for by its metadata, or has linked in: 2.21.5.
+	NCCLVersion Val[string] `json:"ncclVersion,omitzero"`
 
 	Archs   Val[[]string] `json:"archs,omitzero"`   // sm_80, compute_90, … that the build carries
 	Machine Val[string]   `json:"machine,omitzero"` // x86_64, aarch64 of its libraries
@@ -210,6 +213,8 @@ type Load struct {
 	Shadows    string    `json:"shadows,omitempty"` // the file that would win without LD_LIBRARY_PATH/LD_PRELOAD
 	ShadowsVer string    `json:"shadowsVer,omitempty"`
 	Tried      []LoadTry `json:"tried,omitempty"`
+	// Chain are the files that led here, the one that was opened first, when it was asked for.
+	Chain []string `json:"chain,omitempty"`
 }
 
 // LoadTry is one step of the loader's search.

@@ -51,6 +51,9 @@ func (r *Regexp) FindAllString(s string, n int) []string { return r.get().FindAl
 func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 	return r.get().FindAllStringSubmatch(s, n)
 }
+func (r *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
+	return r.get().FindAllStringSubmatchIndex(s, n)
+}
 func (r *Regexp) ReplaceAllString(s, repl string) string { return r.get().ReplaceAllString(s, repl) }
 func (r *Regexp) ReplaceAllStringFunc(s string, f func(string) string) string {
 	return r.get().ReplaceAllStringFunc(s, f)

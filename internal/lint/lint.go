@@ -36,19 +36,23 @@ type Report struct {
 
 // File lints one script.
 func File(name string, src []byte, o Options) Report {
-	s := script.Parse(name, src, script.Options{Open: o.Open, BlankEnds: o.Slurm.Known() && o.Slurm.In("<22.06")})
+	return Script(script.Parse(name, src, script.Options{Open: o.Open, BlankEnds: o.Slurm.Known() && o.Slurm.In("<22.06")}), o)
+}
+
+// Script lints a script that was read already. Options.Open is not asked.
+func Script(s *fact.Script, o Options) Report {
 	cfg := o.Config
 	if cfg == nil {
 		cfg = &Config{}
 	}
 	lo := lint.Options{Slurm: o.Slurm, Site: cfg.siteOptions(), Cluster: o.Cluster, IsDir: o.IsDir, Enable: cfg.enabled, Disable: cfg.disabled}
-	r := Report{Name: name, Src: src, Script: s}
-	silent := comments(src)
+	r := Report{Name: s.Name, Src: s.Src, Script: s}
+	silent := comments(s.Src)
 	for _, f := range lint.Run(o.Set, s, lo) {
 		if sev, ok := cfg.severity(f.ID); ok {
 			f.Severity = sev
 		}
-		if cfg.ignores(name, f.ID) || silent.has(f.Where[0].Line, f.ID) {
+		if cfg.ignores(s.Name, f.ID) || silent.has(f.Where[0].Line, f.ID) {
 			r.Ignored++
 			continue
 		}

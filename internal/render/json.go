@@ -20,6 +20,9 @@ type jsonReport struct {
 	Findings []jsonFinding  `json:"findings"`
 	Ran      []diag.Ran     `json:"ran"`
 	Problems []fact.Problem `json:"problems"`
+
+	Nodes *diag.NodesReport `json:"nodes,omitempty"`
+	Job   *fact.Job         `json:"job,omitempty"`
 }
 
 type jsonFinding struct {
@@ -53,7 +56,7 @@ type jsonFix struct {
 // JSON writes a report by the contract, indented, with a final newline.
 func JSON(w io.Writer, rep *diag.Report, t diag.Texts, lang string) error {
 	out := jsonReport{Schema: rep.Schema, Tool: rep.Tool, Rules: rep.Rules, Subject: rep.Subject, Verdict: rep.Verdict,
-		Cause: rep.Cause, Findings: []jsonFinding{}, Ran: rep.Ran, Problems: rep.Problems}
+		Cause: rep.Cause, Findings: []jsonFinding{}, Ran: rep.Ran, Problems: rep.Problems, Nodes: rep.Nodes, Job: rep.Job}
 	for i := range rep.Findings {
 		f := &rep.Findings[i]
 		jf := jsonFinding{ID: f.ID, Rule: f.Rule, Cause: f.Cause, Role: f.Role, Severity: f.Severity, Certainty: f.Certainty,

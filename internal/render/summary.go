@@ -25,7 +25,8 @@ func Summary(b *fact.Bundle, lang string) []string {
 		out = append(out, name+strings.Repeat(" ", max(1, 8-displaywidth.String(name)))+text)
 	}
 
-	if b.Python.Exe.Looked() || len(b.Python.Path) > 0 {
+	targetLines(b, pick, comma, add)
+	if (b.Python.Exe.Looked() || len(b.Python.Path) > 0) && (b.Target.Kind == "" || !b.Python.Exe.IsAbsent() || b.Target.IsImage()) {
 		py := pick("no interpreter found", "没有找到解释器")
 		if exe, ok := b.Python.Exe.Get(); ok {
 			py = exe
@@ -83,7 +84,7 @@ func Summary(b *fact.Bundle, lang string) []string {
 			add("NCCL", s)
 		}
 	}
-	if b.Node.Driver.Looked() {
+	if b.Node.Driver.Looked() && b.Target.Node != "flags" {
 		var s string
 		switch d := b.Node.Driver; {
 		case d.IsKnown():
@@ -98,7 +99,7 @@ func Summary(b *fact.Bundle, lang string) []string {
 		if g, ok := b.Node.GPUs.Get(); ok {
 			s += comma + gpuList(g)
 		}
-		if c, ok := b.Container.Kind.Get(); ok {
+		if c, ok := b.Container.Kind.Get(); ok && b.Target.Kind == "" {
 			s += pick(", inside ", "，在容器中：") + c
 		}
 		add(pick("node", "节点"), s)

@@ -17,6 +17,7 @@ type TextOptions struct {
 	Verbose     bool     // all findings in full, every rule that was skipped
 	MaxEvidence int      // lines of evidence for each finding; 0: 8
 	Summary     []string // lines that say what was looked at, see Summary
+	OKTitle     string   // headline of a report that names no cause; "": by its subject
 }
 
 // Text writes a report for people: the verdict first, then cause, evidence,
@@ -36,6 +37,7 @@ func Text(w io.Writer, rep *diag.Report, t diag.Texts, o TextOptions) error {
 		x.finding(shown, true)
 	}
 	x.others(shown)
+	x.exclude()
 	x.unseen()
 	if top != nil {
 		p.line("")
@@ -69,6 +71,8 @@ func (x *textReport) head() {
 				title = fmt.Sprintf(x.ui.undecidedWhy, strings.TrimRight(Clean(t, false), ".。"))
 			}
 		}
+	case x.o.OKTitle != "":
+		title = Clean(x.o.OKTitle, false)
 	case x.rep.Subject.Kind == "files":
 		title = x.ui.okFilesTitle
 	}
@@ -111,6 +115,10 @@ func (x *textReport) section(name string) {
 }
 
 func (x *textReport) finding(f *diag.Finding, full bool) {
+	if l := x.place(f); l != "" {
+		x.p.line("")
+		x.p.hang(0, "", l)
+	}
 	if m := diag.Message(x.t, f, x.o.Lang); m != "" {
 		x.p.line("")
 		x.p.para(0, Clean(m, true))
@@ -271,6 +279,9 @@ func (x *textReport) brief(f *diag.Finding) {
 	if title != f.ID && f.Role != diag.Context {
 		title += " [" + f.ID + "]"
 	}
+	if l := x.place(f); l != "" {
+		title += " · " + l
+	}
 	msg := Clean(diag.Message(x.t, f, x.o.Lang), true)
 	if title == f.ID && msg != "" { // a check of its own: its message says it all
 		x.p.hang(2, mark, strings.Join(strings.Fields(msg), " "))
@@ -314,6 +325,9 @@ func (x *textReport) unseen() {
 		case diag.Clean:
 			clean++
 		case diag.Skipped, diag.RFailed:
+			if r.Reason == diag.Undecided {
+				continue // the candidates stand above
+			}
 			if reasons[r.Reason] == nil {
 				order = append(order, r.Reason)
 			}

@@ -82,7 +82,7 @@ func header(t *testing.T, base *rules.Base, f *rules.File) {
 	switch r := base.Set().ByID(h.ID); {
 	case cause && r.Check != nil:
 		t.Error("a cause has no check: put it into install or node")
-	case f.Family() == "install" || f.Family() == "node":
+	case f.Family() == "install" || f.Family() == "node" || f.Family() == "nodes":
 		if r.Check == nil {
 			t.Error("no check is registered beside the file")
 		}

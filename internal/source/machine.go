@@ -5,6 +5,7 @@ package source
 
 import (
 	"context"
+	"io"
 	"io/fs"
 	"time"
 
@@ -63,6 +64,20 @@ type Result struct {
 type Runner interface {
 	LookPath(name string) (string, error)
 	Run(ctx context.Context, c Cmd) (Result, error)
+}
+
+// Streams are what a command that runs for a while reads and writes meanwhile.
+// The writers are called from one goroutine each.
+type Streams struct {
+	Stdin          io.Reader // nil: none
+	Stdout, Stderr io.Writer
+}
+
+// Streamer is a Runner that hands over output while the command runs. When ctx
+// ends, the command is asked to end (SIGTERM) and, after a time of grace,
+// killed with its process group; the Result says so.
+type Streamer interface {
+	Stream(ctx context.Context, c Cmd, s Streams) (Result, error)
 }
 
 // OS answers what no file of /proc or /sys does.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"strings"
 
@@ -23,6 +24,7 @@ const (
 	maxDynStr   = 8 << 20
 	maxFatBins  = 8
 	maxArchText = 512
+	maxLinkedIn = 96 << 20 // of a compressed library, for the text of an NCCL that is linked in
 )
 
 // Symbols that a build with a backend defines. The names of type information
@@ -48,7 +50,7 @@ const pyInit = "_c10d_init\x00"
 
 // archText is what torch.cuda.get_arch_list splits: "sm_80 sm_90 compute_90",
 // for ROCm "gfx90a gfx942", as one string of its own.
-var archText = lazyre.New(`\x00((?:(?:sm|compute)_[0-9]{2,3}[a-z]?|gfx[0-9a-f]{3,4}(?:[:+a-z-]*)?)(?: (?:(?:sm|compute)_[0-9]{2,3}[a-z]?|gfx[0-9a-f]{3,4}(?:[:+a-z-]*)?))*)\x00`)
+var archText = lazyre.New(`^((?:(?:sm|compute)_[0-9]{2,3}[a-z]?|gfx[0-9a-f]{3,4}(?:[:+a-z-]*)?)(?: (?:(?:sm|compute)_[0-9]{2,3}[a-z]?|gfx[0-9a-f]{3,4}(?:[:+a-z-]*)?))*)\x00`)
 
 // build is the look at one torch.
 type build struct {
@@ -59,21 +61,44 @@ type build struct {
 	dirs  []string
 	libs  map[string]*buildLib
 	close []func()
+	// streamed: the libraries are compressed, so that what stands at the end of a
+	// long one is dear. libtorch_python, which binds everything, is asked first.
+	streamed bool
 }
 
-// buildLib is one library of torch, or why it cannot be read.
+// buildLib is one library of torch, opened when something of it is asked for.
 type buildLib struct {
-	path string
-	f    *elfx.File // nil: absent or unreadable
-	err  error      // nil when absent
+	path   string
+	there  bool // a file, or something that cannot be read
+	load   func() (*elfx.File, error)
+	loaded bool
+	f      *elfx.File
+	err    error
 }
+
+// elf returns the opened file, nil when it is absent or unreadable.
+func (l *buildLib) elf() *elfx.File {
+	if l.there && !l.loaded {
+		l.loaded = true
+		l.f, l.err = l.load()
+	}
+	return l.f
+}
+
+// fail returns why the file cannot be examined; nil when it is absent.
+func (l *buildLib) fail() error {
+	l.elf()
+	return l.err
+}
+
+func (l *buildLib) absent() bool { return !l.there }
 
 // collectBuild fills what is compiled into a torch: NCCL, Gloo, MPI, XCCL,
 // Distributed, NCCLStatic, Archs, Machine and PyTag. A torch without any
 // library, such as a source folder, keeps the fields as they are.
-func collectBuild(ctx context.Context, m *source.Machine, t *fact.Torch) {
+func collectBuild(ctx context.Context, m *source.Machine, t *fact.Torch, streamed bool) {
 	b := &build{
-		m: m, t: t, tr: newTree(m.FS), libs: make(map[string]*buildLib),
+		m: m, streamed: streamed, t: t, tr: newTree(m.FS), libs: make(map[string]*buildLib),
 		meter: &elfx.Meter{MaxFiles: buildFiles, MaxBytes: buildBytes},
 		// conda-forge keeps the libraries in the prefix and links them into the package.
 		dirs: []string{path.Join(t.Dir, "lib"), path.Join(t.Dir, "../../..")},
@@ -99,9 +124,7 @@ func collectBuild(ctx context.Context, m *source.Machine, t *fact.Torch) {
 	b.python(py, cpu)
 }
 
-func (l *buildLib) absent() bool { return l.f == nil && l.err == nil }
-
-// open opens a file once.
+// open prepares to open a file once.
 func (b *build) open(p string) *buildLib {
 	if l, ok := b.libs[p]; ok {
 		return l
@@ -109,22 +132,24 @@ func (b *build) open(p string) *buildLib {
 	l := &buildLib{path: p}
 	b.libs[p] = l
 	n := b.tr.at(p)
-	switch {
-	case n.err != nil && gone(n.err):
-		return l
-	case n.err != nil:
-		l.err = short(n.err)
+	if n.err != nil && gone(n.err) {
 		return l
 	}
-	f, c, err := elfx.OpenFS(b.m.FS, source.Rel(n.real), b.meter)
-	if err != nil {
-		if l.err = short(err); n.info.Size() == 0 {
-			l.err = errors.New("an empty file")
+	l.there = true
+	l.load = func() (*elfx.File, error) {
+		if n.err != nil {
+			return nil, short(n.err)
 		}
-		return l
+		f, c, err := elfx.OpenFS(b.m.FS, source.Rel(n.real), b.meter)
+		if err != nil {
+			if err = short(err); n.info.Size() == 0 {
+				err = errors.New("an empty file")
+			}
+			return nil, err
+		}
+		b.close = append(b.close, func() { c.Close() })
+		return f, nil
 	}
-	b.close = append(b.close, func() { c.Close() })
-	l.f = f
 	return l
 }
 
@@ -163,15 +188,15 @@ func (b *build) machine(libs ...*buildLib) {
 	for _, l := range libs {
 		switch {
 		case l == nil:
-		case l.f != nil:
-			b.t.Machine = fact.Of(elfx.MachineName(l.f.Machine), fact.File(l.path))
+		case l.elf() != nil:
+			b.t.Machine = fact.Of(elfx.MachineName(l.elf().Machine), fact.File(l.path))
 			return
-		case l.err != nil && bad == nil:
+		case l.fail() != nil && bad == nil:
 			bad = l
 		}
 	}
 	if bad != nil {
-		b.t.Machine = fact.Fail[string](why(bad.path, bad.err), fact.File(bad.path))
+		b.t.Machine = fact.Fail[string](why(bad.path, bad.fail()), fact.File(bad.path))
 	}
 }
 
@@ -180,13 +205,13 @@ func (b *build) machine(libs ...*buildLib) {
 func defines(symbols []string, libs ...*buildLib) (*buildLib, string, error) {
 	var bad error
 	for _, l := range libs {
-		if l.err != nil {
-			bad = errors.Join(bad, fmt.Errorf("%s: %w", l.path, l.err))
+		if err := l.fail(); err != nil {
+			bad = errors.Join(bad, fmt.Errorf("%s: %w", l.path, err))
 		}
-		if l.f == nil {
+		if l.elf() == nil {
 			continue
 		}
-		s, err := l.f.HasAny(symbols...)
+		s, err := l.elf().HasAny(symbols...)
 		if err != nil {
 			bad = errors.Join(bad, fmt.Errorf("%s: %w", l.path, err))
 		}
@@ -207,7 +232,18 @@ func (b *build) backends(cpu, py *buildLib) {
 	b.t.Gloo = b.backend(glooSymbols, "16ProcessGroupGloo", py, withPy(cpu)...)
 	b.t.MPI = b.backend(mpiSymbols, "15ProcessGroupMPI", nil, withPy(cpu)...)
 	b.t.XCCL = b.backend(xcclSymbols, "16ProcessGroupXCCL", nil, withPy(b.lib("libtorch_xpu.so"))...)
-	if b.t.NCCL.Or(false) {
+	switch {
+	case !b.t.NCCL.Or(false):
+	case b.streamed && b.t.NCCL.At.Path == py.path: // only a METADATA that asks for libnccl is as cheap
+		for _, r := range b.t.Dist.V.Requires {
+			if strings.HasPrefix(r, "nvidia-nccl-") {
+				b.t.NCCLStatic = fact.Of(false, fact.FileExcerpt(path.Join(b.t.Dist.V.Dir, "METADATA"), "Requires-Dist: "+r))
+			}
+		}
+		if !b.t.NCCLStatic.Looked() {
+			b.linkedIn("libtorch_cuda_cpp.so", "libtorch_cuda.so")
+		}
+	default:
 		b.static(append(gpu, py, mono))
 	}
 }
@@ -216,6 +252,11 @@ func (b *build) backends(cpu, py *buildLib) {
 // symbols, the string table of libtorch_python, which binds the class to
 // Python, is searched for its name too, before anything is said to be missing.
 func (b *build) backend(symbols []string, mangled string, py *buildLib, libs ...*buildLib) fact.Val[bool] {
+	if b.streamed {
+		if v, ok := b.bound(mangled, py == nil || libs[0].absent()); ok {
+			return v
+		}
+	}
 	l, sym, err := defines(symbols, libs...)
 	if l != nil {
 		return fact.Of(true, fact.FileExcerpt(l.path, sym))
@@ -230,13 +271,13 @@ func (b *build) backend(symbols []string, mangled string, py *buildLib, libs ...
 	if py == nil {
 		return fact.Of(false, at)
 	}
-	if py.f == nil {
+	if py.elf() == nil {
 		return fact.Fail[bool]("there is no libtorch_python.so beside it", at)
 	}
-	s, err := py.f.DynStr()
+	s, err := py.elf().DynStr()
 	if err == nil {
 		var hit string
-		if hit, err = py.f.Contains(s, maxDynStr, mangled); hit != "" {
+		if hit, err = py.elf().Contains(s, maxDynStr, mangled); hit != "" {
 			return fact.Of(true, fact.FileExcerpt(py.path, mangled))
 		}
 	}
@@ -249,6 +290,80 @@ func (b *build) backend(symbols []string, mangled string, py *buildLib, libs ...
 	return fact.Of(false, at)
 }
 
+// linkedIn looks for NCCL's own text in the beginning of libraries that may have it linked in.
+func (b *build) linkedIn(names ...string) {
+	for _, name := range names {
+		l := b.lib(name)
+		n := b.tr.at(l.path)
+		if l.absent() || n.err != nil {
+			continue
+		}
+		f, err := b.m.FS.Open(source.Rel(n.real))
+		if err != nil {
+			continue
+		}
+		v, c := findNCCL(io.LimitReader(f, maxLinkedIn))
+		f.Close()
+		if v != "" {
+			at := fact.FileExcerpt(l.path, "NCCL version "+v+"+cuda"+c)
+			b.t.NCCLStatic, b.t.NCCLVersion = fact.Of(true, at), fact.Of(v, at)
+			return
+		}
+	}
+}
+
+// findNCCL looks for the text that NCCL prints.
+func findNCCL(r io.Reader) (version, cuda string) {
+	const lap = 64
+	lit := []byte("NCCL version ")
+	buf := make([]byte, 0, 256<<10)
+	for {
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		for from := 0; ; {
+			i := bytes.Index(buf[from:], lit)
+			if i < 0 {
+				break
+			}
+			i += from
+			if m := ncclVersion.FindSubmatch(buf[i:min(len(buf), i+lap)]); m != nil {
+				return string(m[1]), string(m[2])
+			}
+			from = i + len(lit)
+		}
+		if err != nil {
+			return "", ""
+		}
+		if len(buf) > cap(buf)/2 {
+			buf = append(buf[:0], buf[len(buf)-lap:]...)
+		}
+	}
+}
+
+// bound looks only at whether libtorch_python binds the class, which it does in
+// every build that has it. A no is believed where sure says so: a CUDA build
+// without NCCL is worth reading the library itself.
+func (b *build) bound(mangled string, sure bool) (v fact.Val[bool], ok bool) {
+	py := b.lib("libtorch_python.so")
+	if py.elf() == nil {
+		return v, false
+	}
+	s, err := py.elf().DynStr()
+	if err != nil {
+		return v, false
+	}
+	hit, err := py.elf().Contains(s, maxDynStr, mangled)
+	switch {
+	case err != nil:
+		return v, false
+	case hit != "":
+		return fact.Of(true, fact.FileExcerpt(py.path, mangled)), true
+	case !sure:
+		return v, false
+	}
+	return fact.Of(false, fact.FileExcerpt(py.path, "no symbol of "+mangled[2:])), true
+}
+
 // static tells whether NCCL is linked into torch itself.
 func (b *build) static(libs []*buildLib) {
 	l, sym, err := defines([]string{"ncclCommInitRank", "ncclGetVersion"}, libs...)
@@ -257,10 +372,10 @@ func (b *build) static(libs []*buildLib) {
 		return
 	}
 	for _, l := range libs {
-		if l.f == nil {
+		if l.elf() == nil {
 			continue
 		}
-		for _, n := range l.f.Needed {
+		for _, n := range l.elf().Needed {
 			if strings.HasPrefix(n, "libnccl.so") || strings.HasPrefix(n, "librccl.so") {
 				b.t.NCCLStatic = fact.Of(false, fact.FileExcerpt(l.path, "NEEDED "+n))
 				return
@@ -282,10 +397,10 @@ func (b *build) python(py, cpu *buildLib) {
 	wantArchs := a != fact.AccelCPU && a != fact.AccelXPU
 	dist, archs, err := false, "", error(nil)
 	switch {
-	case py.f != nil:
-		dist, archs, err = constants(py.f, wantArchs)
-	case py.err != nil:
-		err = py.err
+	case py.elf() != nil:
+		dist, archs, err = constants(py.elf(), wantArchs)
+	case py.fail() != nil:
+		err = py.fail()
 	default:
 		return
 	}
@@ -326,16 +441,22 @@ func constants(f *elfx.File, wantArchs bool) (dist bool, archs string, err error
 		if !wantArchs {
 			return !dist
 		}
-		for _, lit := range []string{"\x00sm_", "\x00compute_", "\x00gfx"} {
-			for rest := b; ; {
-				i := bytes.Index(rest, []byte(lit))
+		for _, lit := range []string{"sm_", "compute_", "gfx"} {
+			for from := 0; ; {
+				i := bytes.Index(b[from:], []byte(lit))
 				if i < 0 {
 					break
 				}
-				if m := archText.FindSubmatchIndex(rest[i:min(len(rest), i+maxArchText)]); m != nil && m[0] == 0 && m[3]-m[2] > len(archs) {
-					archs = string(rest[i+m[2] : i+m[3]])
+				i += from
+				from = i + len(lit)
+				// A list may stand right behind constants that do not end with a zero
+				// byte, as in 2.9 for x86_64; a single name there could be a part of any text.
+				if m := archText.FindSubmatchIndex(b[i:min(len(b), i+maxArchText)]); m != nil && m[3]-m[2] > len(archs) {
+					text := string(b[i+m[2] : i+m[3]])
+					if i > 0 && b[i-1] == 0 || strings.Contains(text, " ") {
+						archs = text
+					}
 				}
-				rest = rest[i+len(lit):]
 			}
 		}
 		// A single architecture may also be some other text: look for a longer one.
@@ -348,17 +469,17 @@ func constants(f *elfx.File, wantArchs bool) (dist bool, archs string, err error
 func (b *build) fatArchs() {
 	for _, name := range []string{"libtorch_cuda.so", "libtorch_cuda_cu.so"} {
 		l := b.lib(name)
-		if l.f == nil {
+		if l.elf() == nil {
 			continue
 		}
 		at := fact.FileExcerpt(l.path, ".nv_fatbin")
-		s, ok, err := l.f.Section(".nv_fatbin")
+		s, ok, err := l.elf().Section(".nv_fatbin")
 		if err == nil && !ok {
 			continue
 		}
 		var archs []string
 		if err == nil {
-			archs, err = l.f.FatArchs(s, maxFatBins)
+			archs, err = l.elf().FatArchs(s, maxFatBins)
 		}
 		switch {
 		case len(archs) > 0:

@@ -40,7 +40,7 @@ func buildOf(t *testing.T, libs map[string]elftest.Lib, accel string) *fact.Torc
 	if accel == fact.AccelCUDA {
 		tc.CUDA = fact.Of("12.4", fact.Evidence{})
 	}
-	collectBuild(context.Background(), &source.Machine{FS: fsys}, tc)
+	collectBuild(context.Background(), &source.Machine{FS: fsys}, tc, false)
 	return tc
 }
 
@@ -90,7 +90,7 @@ func TestBuildDamaged(t *testing.T) {
 	py.Undefined = nil
 	fsys[sp+"lib/libtorch_python.so"] = &fstest.MapFile{Data: py.Bytes()}
 	tc := &fact.Torch{Dir: "/sp/torch", CUDA: fact.Of("12.4", fact.Evidence{})}
-	collectBuild(context.Background(), &source.Machine{FS: fsys}, tc)
+	collectBuild(context.Background(), &source.Machine{FS: fsys}, tc, false)
 	if tc.NCCL.State != fact.Failed {
 		t.Errorf("a cut libtorch_cuda.so says NCCL %v", tc.NCCL)
 	}
@@ -165,7 +165,7 @@ func TestBuildOfRealWheels(t *testing.T) {
 			tc.CUDA = fact.Of(r.cuda, fact.Evidence{})
 		}
 		cnt := &countFS{FS: os.DirFS("/")}
-		collectBuild(context.Background(), &source.Machine{FS: cnt}, tc)
+		collectBuild(context.Background(), &source.Machine{FS: cnt}, tc, false)
 		t.Logf("%s: nccl %v gloo %v mpi %v distributed %v static %v archs %v %s %s; %d files, %d bytes in %d reads", path.Dir(r.dir), tc.NCCL.V, tc.Gloo.V, tc.MPI.V, tc.Distributed.V, tc.NCCLStatic.V, tc.Archs.V, tc.Machine.V, tc.PyTag.V, cnt.files, cnt.bytes, cnt.reads)
 		if !tc.NCCL.IsKnown() || tc.NCCL.V != r.nccl || !tc.Gloo.Or(false) || !tc.Distributed.Or(false) || tc.MPI.V && r.cuda != "" {
 			t.Errorf("%s: nccl %+v, gloo %+v, mpi %+v, distributed %+v", r.dir, tc.NCCL, tc.Gloo, tc.MPI, tc.Distributed)

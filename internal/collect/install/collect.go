@@ -20,6 +20,13 @@ type Options struct {
 	By string
 	// Cwd is the working directory, absolute. Empty: PWD of the machine, else /.
 	Cwd string
+	// NoLoads leaves out what the dynamic loader would do: in a package alone most
+	// libraries are missing by design.
+	NoLoads bool
+	// Also are names of libraries of which the loader's search is told in any case.
+	Also []string
+	// Streamed says that reading far into a long file is dear, because it is compressed.
+	Streamed bool
 }
 
 // collector is the state of one Collect.
@@ -79,9 +86,11 @@ func Collect(ctx context.Context, m *source.Machine, o Options, b *fact.Bundle) 
 		return err
 	}
 	if t := b.Winner(); t != nil && t.Form == "" {
-		collectBuild(ctx, m, t)
+		collectBuild(ctx, m, t, o.Streamed)
 	}
-	collectLoads(ctx, m, b)
+	if !o.NoLoads {
+		collectLoads(ctx, m, b, o.Also)
+	}
 	return ctx.Err()
 }
 

@@ -41,7 +41,9 @@ type loads struct {
 // collectLoads fills Loads, Extensions and Node.LibCUDA for the torch that
 // wins: it maps the libraries in the order in which "import torch" does, with
 // the rules of glibc and those of torch/__init__.py.
-func collectLoads(ctx context.Context, m *source.Machine, b *fact.Bundle) {
+//
+// also names libraries that are described even when all is well with them.
+func collectLoads(ctx context.Context, m *source.Machine, b *fact.Bundle, also []string) {
 	t := b.Winner()
 	if t == nil {
 		return
@@ -93,6 +95,9 @@ func collectLoads(ctx context.Context, m *source.Machine, b *fact.Bundle) {
 	}
 	s.libcuda(p)
 	s.nvml(p)
+	for _, name := range also {
+		s.ask(p, name)
+	}
 	if ctx.Err() == nil {
 		s.extensions(p)
 	}
@@ -197,6 +202,9 @@ func (s *loads) preload(p *ldso.Process, libs []preloadLib) {
 	}
 }
 
+// FromCUDA reports whether a library belongs to CUDA, NCCL or the driver, by its name.
+func FromCUDA(soname string) bool { return interesting(soname) }
+
 // interesting reports whether a library has a Load of its own even when all is well.
 func interesting(name string) bool { return cudaLibs.MatchString(name) }
 
@@ -260,6 +268,51 @@ func (s *loads) record(p *ldso.Process, miss []ldso.Miss) {
 		s.b.Loads = append(s.b.Loads, l)
 	}
 	slices.SortStableFunc(s.b.Loads, func(a, b fact.Load) int { return loadRank(a.Soname) - loadRank(b.Soname) })
+}
+
+// ask describes the search for a library that somebody asks about, with the files that led to it.
+func (s *loads) ask(p *ldso.Process, name string) {
+	l := s.b.LoadOf(name)
+	if l == nil {
+		var found *ldso.Object
+		by := p.Main
+		for _, o := range p.Objects {
+			if slices.Contains(o.File.Needed, name) {
+				by = o
+				break
+			}
+		}
+		if by == nil {
+			return
+		}
+		if found = p.Find(name); found != nil {
+			s.b.Loads = append(s.b.Loads, s.load(name, by, found))
+		} else {
+			o, tried, err := p.Resolve(name, by)
+			x := fact.Load{Soname: name, For: by.Path, Tried: tried}
+			at := fact.FileExcerpt(by.Path, "dlopen "+name)
+			switch {
+			case o != nil:
+				x = s.load(name, by, o)
+			case err != nil:
+				x.Path = fact.Fail[string](err.Error(), at)
+			default:
+				x.Path = fact.None[string](at)
+			}
+			s.b.Loads = append(s.b.Loads, x)
+		}
+		l = &s.b.Loads[len(s.b.Loads)-1]
+	}
+	for _, o := range p.Objects {
+		if o.Path != l.For {
+			continue
+		}
+		for ; o != nil && len(l.Chain) < 50; o = o.By {
+			l.Chain = append(l.Chain, o.Path)
+		}
+		slices.Reverse(l.Chain)
+		return
+	}
 }
 
 func loadRank(soname string) int {

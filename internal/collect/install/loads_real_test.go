@@ -106,7 +106,7 @@ func TestLoadsAgainstRealImport(t *testing.T) {
 			b.Loads, b.Problems, b.Node.LibCUDA, b.Extensions = nil, nil, fact.Val[fact.LibCUDA]{}, nil
 			*cnt = countFS{FS: os.DirFS("/")}
 			start := time.Now()
-			collectLoads(context.Background(), m, b)
+			collectLoads(context.Background(), m, b, nil)
 			t.Logf("the libraries: %d files, %d bytes in %d reads, %v", cnt.files, cnt.bytes, cnt.reads, time.Since(start))
 			if cnt.bytes > 5<<20 || cnt.files > 120 {
 				t.Errorf("%d files and %d bytes were read", cnt.files, cnt.bytes)

@@ -83,7 +83,7 @@ func (w *world) bundle(t *testing.T) *fact.Bundle {
 	if w.cpu {
 		b.Torch[0].CUDA = fact.None[string](fact.Evidence{})
 	}
-	collectLoads(context.Background(), &source.Machine{FS: fsys, Env: w.env}, b)
+	collectLoads(context.Background(), &source.Machine{FS: fsys, Env: w.env}, b, nil)
 	return b
 }
 

@@ -116,6 +116,8 @@ func (p *Parser) answers(msg string, add adder) bool {
 			if strings.Count(f[i], ".") == 2 {
 				add(kind.NCCLVer, "", f[i], "")
 			}
+		case "distributed.is_available()":
+			add(kind.DistAvail, "", f[i], "")
 		case "is_nccl_available()", "distributed.is_nccl_available()":
 			add(kind.NCCLAvail, "", f[i], "")
 		default:

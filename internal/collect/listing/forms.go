@@ -33,7 +33,9 @@ var (
 	uvMarks   = lazyre.New(`^(?:Unin|In)stalled \d+ packages? in `)
 	condaMove = lazyre.New(`^\s+pytorch\s+(?:\S+::)?(?:pytorch-)?(\d[\w.]*)-(\S+)(?: \S+)? --> (?:\S+::)?(?:pytorch-)?(\d[\w.]*)-(\S+)`)
 	cmakeUse  = lazyre.New(`^--\s+(USE_CUDA|USE_NCCL|CUDA version)\s*: (ON|OFF|\d+\.\d+)\b`)
-	listHead  = lazyre.New(`List of packages in environment: "?([^"]+)"?`)
+	// commands that show how an image was made
+	shownRecipe = lazyre.New(`\b(?:apptainer|singularity) inspect\b|\b(?:docker|podman) (?:image )?history\b|\b(?:cat|less|head|tail|grep)\b.*(?i:dockerfile|containerfile|\.def\b)`)
+	listHead    = lazyre.New(`List of packages in environment: "?([^"]+)"?`)
 )
 
 // forms reads package listings other than those of pip list and conda list:
@@ -184,7 +186,7 @@ func (p *Parser) forms(text, msg string, add adder) bool {
 // imageLike reports whether the file is the recipe of a container image.
 func (p *Parser) imageLike(msg string) bool {
 	n := strings.ToLower(p.path[strings.LastIndexByte(p.path, '/')+1:])
-	return strings.HasPrefix(msg, "RUN ") || strings.HasPrefix(n, "dockerfile") || strings.HasPrefix(n, "containerfile") || strings.HasSuffix(n, ".def") || strings.HasSuffix(n, ".dockerfile")
+	return strings.HasPrefix(msg, "RUN ") || shownRecipe.MatchString(p.lastCmd) || strings.HasPrefix(n, "dockerfile") || strings.HasPrefix(n, "containerfile") || strings.HasSuffix(n, ".def") || strings.HasSuffix(n, ".dockerfile")
 }
 
 // show reads the block that pip show, uv pip show and poetry show print.

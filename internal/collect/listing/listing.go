@@ -34,6 +34,12 @@ type Parser struct {
 	smi      int        // lines since an nvidia-smi banner
 	smiGPU   string
 	lastCmd  string
+	hca      string // RDMA device that ibstat or ibv_devinfo describes
+	smiq     bool   // nvidia-smi -q is read
+	smiSec   string // its section
+	gone     string // torch that a plan of mamba takes away
+	tres     bool   // the table of sacct has a column AllocTRES
+	echo     string // variable whose value the last command shows
 	cmdAge   int
 }
 
@@ -43,6 +49,7 @@ func NewParser(path string) *Parser { return &Parser{path: path, smi: -1} }
 // Command tells the parser that a command line stands here.
 func (p *Parser) Command(c fact.ShellCmd) {
 	p.lastCmd, p.cmdAge, p.header, p.smi = c.Text, 0, "", -1
+	p.hca, p.smiq, p.smiSec, p.gone = "", false, "", ""
 	if i := strings.Index(c.Text, "/bin/python"); i > 0 && strings.Contains(c.Text, " list") {
 		s := c.Text[:i]
 		p.prefix = s[strings.LastIndexAny(s, " ;'\"(")+1:]
@@ -51,6 +58,7 @@ func (p *Parser) Command(c fact.ShellCmd) {
 	}
 	p.showName, p.showVer, p.replBare = "", "", ""
 	p.asking(c.Text)
+	p.echoes(c.Text)
 }
 
 var interesting = lazyre.New(`^(?:torch|pytorch|libtorch|torchvision|torchaudio|torch-?geometric|pytorch-mutex|pytorch-cuda|pytorch-gpu|pytorch-cpu|cpuonly|nccl|nvidia-[a-z0-9-]+|cuda-version|cudatoolkit|cudnn|cupy[a-z0-9-]*|triton|pytorch-triton[a-z-]*|flash[-_]attn|apex|xformers|mamba[-_]ssm|causal[-_]conv1d|transformer[-_]engine[a-z0-9_-]*|deepspeed|vllm|intel-extension-for-pytorch|oneccl[a-z0-9_-]*|tensorflow|jax)$`)
@@ -77,8 +85,9 @@ var (
 	smiRow    = lazyre.New(`^\|\s+(\d+)\s+(\S.*?)\s+(?:On|Off|N/A)\s*\|\s*([0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+)`)
 	smiUse    = lazyre.New(`(\d+)MiB /\s*(\d+)MiB \|\s+\d+%\s+(\S.*?)\s*\|`)
 	smiProc   = lazyre.New(`^\|\s+(\d+)\s+(?:N/A|\d+)\s+(?:N/A|\d+)\s+(\d+)\s+\S+\s+(\S.*?)\s+(\d+)MiB \|`)
-	gpuL      = lazyre.New(`^GPU (\d+): ([A-Z][\w ./-]+?)(?: \(UUID: .*\))?$`)
-	gpuCSV    = lazyre.New(`^((?:NVIDIA|Tesla|Quadro|GeForce|AMD)\b[^,]*), ?(\d{3}\.[\d.]+)$`)
+	gpuL      = lazyre.New(`^GPU (\d+): ([A-Z][\w ./-]+?)(?: \(UUID: (\S+)\))?$`)
+	migL      = lazyre.New(`^\s*MIG \S+\s+Device\s+\d+: \(UUID: (MIG-\S+)\)`)
+	gpuCSV    = lazyre.New(`^(?:\d+, )?((?:NVIDIA|Tesla|Quadro|GeForce|AMD)\b[^,]*)((?:, ?[^,]+)*)$`)
 	fileVer   = lazyre.New(`[-_/](\d+\.\d+\.\d+[\w.+%-]*?)(?:-cp|-py|\.tar|/|$)`)
 	bareDrv   = lazyre.New(`^\d{3}\.\d+(\.\d+)?$`)
 	driverIn  = lazyre.New(`(?i)\b(?:nvidia )?driver(?: version)?[:= ]+(\d{3}\.\d+(?:\.\d+)?)\b`)
@@ -116,10 +125,10 @@ var (
 	lightRank = lazyre.New(`(?i)GLOBAL_RANK: (\d+), MEMBER: \d+/(\d+)`)
 	nnodesRe  = lazyre.New(`(?:--nnodes[ =]|min_nodes\s*: |num_nodes[ =:]+|nnodes[ =]+)(\d+)`)
 	endpoint  = lazyre.New(`rdzv[_-]endpoint\s*[:= ]\s*([\w.\-:\[\]]+)`)
-	silentRe  = lazyre.New(`(?i)no output for \d+|(?:sending|send) SIG(?:TERM|KILL)|watchdog: no progress`)
+	silentRe  = lazyre.New(`(?i)no output for \d+|(?:sending|send) SIG(?:TERM|KILL)|\bno progress (?:since|for|in)\b|watchdog: no progress|\bstalled for \d+|\bhang (?:was )?detected\b|\bjob (?:is )?hung\b|\bkilling (?:the )?(?:process )?(?:group|job|step|hung)`)
 	rankHost  = lazyre.New(`(?i)\bhost(?:name)?[ =:]+(\S+) (?:global_)?rank[ =:]+(\d+)\b`)
 	sacctRow  = lazyre.New(`^(\d+(?:_\d+)?(?:\.\S+)?)\s+.*?\b(COMPLETED|FAILED|TIMEOUT|OUT_OF_ME\S*|CANCELLED(?: by \d+)?\+?|NODE_FAIL|PREEMPTED|REQUEUED|BOOT_FAIL|DEADLINE|RUNNING|PENDING)`)
-	sacctEC   = lazyre.New(`\b(\d+:\d+)\b`)
+	sacctEC   = lazyre.New(`^\d+:\d+$`)
 	devNode   = lazyre.New(`^[cb][rwx-]{9}\S* .* (/dev/\S+)$`)
 	fmRe      = lazyre.New(`Active: (\S+)`)
 	lsn       = lazyre.New(`^LISTEN\s+\d+\s+\d+\s+\S*:(\d+)\s`)
@@ -153,7 +162,7 @@ func (p *Parser) Feed(text, msg string, pl fact.Place, nccl bool, out *fact.List
 			return
 		}
 	}
-	if p.answers(msg, add) || p.forms(text, msg, add) {
+	if p.echoed(msg, add) || p.answers(msg, add) || p.kernel(msg, add) || p.detail(msg, add) || p.ports(msg, add) || p.queue(msg, add) || p.says(text, msg, add) || p.recipes(msg, add) || p.forms(text, msg, add) {
 		return
 	}
 	p.tables(text, msg, add)
@@ -216,7 +225,7 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 		p.header = "pip"
 		return
 	case strings.HasPrefix(msg, "JobID"):
-		p.header = "sacct"
+		p.header, p.tres = "sacct", strings.Contains(strings.ToLower(msg), "alloctres")
 		return
 	case strings.Contains(msg, "packages in environment at"):
 		if m := condaEnv.FindStringSubmatch(msg); m != nil {
@@ -268,10 +277,12 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 			return
 		}
 		row := msg
-		if p.header == "conda" {
+		if p.header == "conda" || strings.Contains(p.lastCmd, "mamba list") || strings.Contains(p.lastCmd, "conda list") {
 			row = strings.TrimLeft(msg, " ") // micromamba indents
 		}
-		if m := column.FindStringSubmatch(row); m != nil {
+		if m := pixiRow.FindStringSubmatch(row); m != nil {
+			pkg(m[1], m[2], m[3])
+		} else if m := column.FindStringSubmatch(row); m != nil {
 			if p.header == "conda" || m[3] != "" || p.header == "pip" || strings.Contains(msg, "  ") || strings.Contains(p.lastCmd, "pip") || strings.Contains(p.lastCmd, "conda") {
 				pkg(m[1], m[2], m[3])
 			}
@@ -281,14 +292,15 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 		msg := strings.ReplaceAll(msg, "|", " ")
 		if m := sacctRow.FindStringSubmatch(msg); m != nil {
 			ec := ""
-			if k := sacctEC.FindAllString(msg, -1); len(k) > 0 {
-				for _, x := range k {
-					if strings.Count(x, ":") == 1 {
-						ec = x
-					}
+			for _, f := range strings.Fields(msg) {
+				if sacctEC.MatchString(f) {
+					ec = f
 				}
 			}
 			add(kind.Sacct, m[1], m[2], ec)
+			if t := tresCol.FindStringSubmatch(msg); p.tres && t != nil {
+				add(kind.TRES, "", t[1], "")
+			}
 		}
 	}
 }
@@ -341,6 +353,8 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 			add(kind.GPU, m[1], strings.TrimSuffix(strings.TrimSpace(m[2]), " "), m[3])
 		} else if m := smiUse.FindStringSubmatch(msg); m != nil {
 			add(kind.Mode, p.smiGPU, m[3], m[1])
+		} else if strings.Contains(msg, "ERR!") {
+			add(kind.Hardware, "err", msg, p.smiGPU)
 		} else if m := smiProc.FindStringSubmatch(msg); m != nil {
 			add(kind.Proc, m[1], m[3], m[4])
 		}
@@ -348,6 +362,14 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 	case strings.HasPrefix(msg, "GPU "):
 		if m := gpuL.FindStringSubmatch(msg); m != nil {
 			add(kind.GPU, m[1], m[2], "")
+			if m[3] != "" {
+				add(kind.UUID, m[1], m[3], "")
+			}
+			return
+		}
+	case has("(UUID: MIG-"):
+		if m := migL.FindStringSubmatch(msg); m != nil {
+			add(kind.UUID, "", m[1], "")
 			return
 		}
 	case strings.HasPrefix(msg, "PyTorch version:"):
@@ -463,6 +485,11 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 			add(kind.NetOut, "", m[1], "")
 		}
 	}
+	if strings.HasPrefix(msg, "Python ") {
+		if m := pyVersion.FindStringSubmatch(msg); m != nil {
+			add(kind.Python, "", m[1], "")
+		}
+	}
 	if m := slurmV.FindStringSubmatch(msg); m != nil {
 		add(kind.SlurmVer, "", m[1], "")
 	}
@@ -501,7 +528,7 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 			add(kind.Endpoint, "", m[1], "")
 		}
 	}
-	if has("no output") || has("No output") || has("SIGTERM") {
+	if has("o output") || has("SIGTERM") || has("o progress") || has("stalled") || has("hang ") || has("hung") || has("illing ") {
 		if silentRe.MatchString(msg) && !has("closing signal") && !has("death signal") {
 			add(kind.Silence, "", msg, "")
 		}
@@ -594,7 +621,7 @@ func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string))
 			}
 		}
 	}
-	if strings.Contains(msg, "sm_") && (strings.Contains(msg, "supports CUDA capabilities") || strings.Contains(msg, "arch_list") || strings.Contains(msg, "arch list") || strings.HasPrefix(msg, "['sm_")) {
+	if strings.Contains(msg, "sm_") && (strings.Contains(msg, "supports CUDA capabilities") || strings.Contains(msg, "arch_list") || strings.Contains(msg, "arch list") || strings.Contains(msg, "['sm_")) {
 		add(kind.ArchList, "", strings.Join(archRe.FindAllString(msg, -1), " "), "")
 	} else if strings.Contains(msg, "apabilit") || strings.Contains(msg, "compute_cap") {
 		if m := capRe.FindStringSubmatch(msg); m != nil {
@@ -607,9 +634,8 @@ func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string))
 			}
 		}
 	}
-	if m := gpuCSV.FindStringSubmatch(msg); m != nil {
-		add(kind.GPU, "", m[1], "")
-		add(kind.Driver, "", m[2], "")
+	if m := gpuCSV.FindStringSubmatch(msg); m != nil && p.csv(m[1], m[2], add) {
+		return
 	} else if strings.Contains(strings.ToLower(msg), "driver") {
 		if m := driverIn.FindStringSubmatch(msg); m != nil {
 			add(kind.Driver, "", m[1], "")

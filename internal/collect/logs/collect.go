@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ncclinic/ncclinic/internal/collect/script"
 	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
@@ -19,6 +21,8 @@ type Input struct {
 	Open func() (io.ReadCloser, error)
 	// Limit, when not 0, is lower than that of Options: for streams without an end.
 	Limit int64
+	Node  string // host that wrote it; "": not told
+	Task  *int   // task of a step that wrote it; nil: not told
 }
 
 // Collect reads all inputs. What cannot be read is a problem of the result;
@@ -35,13 +39,14 @@ func Collect(ctx context.Context, ins []Input, o Options) (*fact.Logs, error) {
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}
-		r.begin(in.Path)
+		r.begin(in)
 		l := limit
 		if in.Limit > 0 && in.Limit < l {
 			l = in.Limit
 		}
 		if err := r.open(ctx, in, l); err != nil {
 			out.Problems = append(out.Problems, fact.Problem{What: in.Path, Why: r.mask(err.Error())})
+			out.Files[r.file].Broken = !errors.Is(err, errBinary)
 			if out.Files[r.file].Bytes == 0 && !errors.Is(err, errBinary) {
 				r.end()
 				continue
@@ -137,13 +142,43 @@ func (r *reader) keepText(kind string, b []byte) {
 		}
 		t.Lines = append(t.Lines, r.mask(l))
 	}
+	if r.scripts += len(b); kind == fact.KindScript && r.scripts <= maxScripts {
+		t.Script = script.Parse(r.out.Files[r.file].Path, bytes.Clone(b), script.Options{})
+	}
 	r.out.Texts = append(r.out.Texts, t)
+}
+
+// maxScripts bounds the bytes of all scripts that are taken apart; sbatch takes
+// at most 4 MiB of one.
+const maxScripts = 4 << 20
+
+// keepShown adds a line to the script that the session shows.
+func (r *reader) keepShown(no int, raw []byte) {
+	t := &r.out.Texts[r.shown-1]
+	if r.scripts += len(raw) + 1; no-t.From >= maxTextLines || r.scripts > maxScripts {
+		return
+	}
+	src := r.shownSrc[r.shown-1]
+	for ; len(t.Lines) < no-t.From; src = append(src, '\n') { // blank lines between
+		t.Lines = append(t.Lines, "")
+	}
+	t.Lines = append(t.Lines, r.mask(fact.Clip(string(raw), 4096)))
+	r.shownSrc[r.shown-1] = append(append(src, raw...), '\n')
+}
+
+// shownScripts takes the scripts apart that sessions show: "cat job.sh".
+func (r *reader) shownScripts() {
+	for i, src := range r.shownSrc {
+		t := &r.out.Texts[i]
+		t.Script = script.Parse(r.out.Files[t.File].Path, src, script.Options{})
+	}
 }
 
 // finish ties together what stands in different places: processes and ranks,
 // and the year of stamps that have none.
 func (r *reader) finish() {
 	out := r.out
+	r.shownScripts()
 	pids := map[int]fact.Exit{}
 	for _, x := range out.Exits {
 		if x.By == "table" && x.PID > 0 && x.Rank >= 0 {
@@ -178,7 +213,7 @@ func (r *reader) finish() {
 	}
 	r.years()
 	if !r.opt.Since.IsZero() {
-		r.since(r.opt.Since)
+		dropBefore(out, r.opt.Since)
 	}
 }
 
@@ -226,31 +261,4 @@ func (r *reader) years() {
 			p.TK = fact.TimeFull
 		}
 	})
-}
-
-func (r *reader) since(from time.Time) {
-	ms := from.UnixMilli()
-	old := func(p fact.Place) bool { return p.TK == fact.TimeFull && p.Time < ms }
-	ev := r.out.Events[:0]
-	for _, e := range r.out.Events {
-		if !old(e.Place) {
-			ev = append(ev, e)
-		}
-	}
-	r.out.Events = ev
-	ex := r.out.Exceptions[:0]
-	for _, e := range r.out.Exceptions {
-		e.Sigs = nil
-		if !old(e.Place) {
-			ex = append(ex, e)
-		}
-	}
-	r.out.Exceptions = ex
-	wk := r.out.Works[:0]
-	for _, w := range r.out.Works {
-		if !old(w.Place) {
-			wk = append(wk, w)
-		}
-	}
-	r.out.Works = wk
 }

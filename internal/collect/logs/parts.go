@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	workRe    = lazyre.New(`WorkNCCL\((?:SeqNum=(\d+), )?OpType=(\w+)(?:, NumelIn=(\d+), NumelOut=(\d+))?[^)]*?Timeout\(ms\)=(\d+)\) ran for (\d+)`)
+	workRe    = lazyre.New(`WorkNCCL\((?:SeqNum=(\d+), )?OpType=(\w+)(?:, NumelIn=(\d+), NumelOut=(\d+))?(?:, TensorShape=\[([\d, ]*)\])?[^)]*?Timeout\(ms\)=(\d+)\) ran for (\d+)`)
 	queueRe   = lazyre.New(`last enqueued(?: NCCL)? work: (-?\d+), last completed(?: NCCL)? work: (-?\d+)`)
 	pgRe      = lazyre.New(`\[PG (?:ID )?(\S+)(?: PG GUID (\S+))?(?: \(?(\w+)\)?)? ?Rank (\d+)\]`)
 	torchFail = lazyre.New(`failed \(exitcode: (-?\d+)\) local_rank: (\d+) \(pid: (\d+)\) of binary: (.+)`)
@@ -29,12 +29,15 @@ func (r *reader) readWork(msg string, pl fact.Place) {
 	if strings.Contains(msg, "WorkNCCL(") {
 		if m := workRe.FindStringSubmatch(msg); m != nil {
 			w := fact.Work{Place: pl, Seq: -1, NumelIn: -1, NumelOut: -1, Enqueued: -1, Completed: -1,
-				Op: m[2], TimeoutMS: atoi64(m[5]), RanMS: atoi64(m[6])}
+				Op: m[2], TimeoutMS: atoi64(m[6]), RanMS: atoi64(m[7])}
 			if m[1] != "" {
 				w.Seq = atoi64(m[1])
 			}
 			if m[3] != "" {
 				w.NumelIn, w.NumelOut = atoi64(m[3]), atoi64(m[4])
+			} else if m[5] != "" { // torch 1.9 to 1.13
+				n := elements(m[5])
+				w.NumelIn, w.NumelOut = n, n
 			}
 			w.PG = pgOf(msg)
 			r.addWork(w)
@@ -53,6 +56,20 @@ func (r *reader) readWork(msg string, pl fact.Place) {
 			}
 		}
 	}
+}
+
+// elements is the product of a shape such as "256, 32", -1 when it is not one.
+func elements(shape string) int64 {
+	n := int64(1)
+	for _, d := range strings.Split(shape, ",") {
+		d = strings.TrimSpace(d)
+		v := atoi64(d)
+		if !isDigits(d) || v > 0 && n > (1<<62)/v {
+			return -1
+		}
+		n *= v
+	}
+	return n
 }
 
 func pgOf(msg string) string {

@@ -210,6 +210,12 @@ func (r *reader) stripBracket(h *head, t string) int {
 		f := strings.FieldsFunc(low[4:], func(c rune) bool { return c == ' ' || c == ':' || c == '=' || c == '_' || c == ',' || c == '/' })
 		if len(f) >= 1 && isDigits(f[0]) {
 			h.rank = atoi(f[0])
+			if _, rest, ok := strings.Cut(in, " "); ok {
+				if st, k := readStamp(rest); k == len(rest) && h.st.kind == 0 { // [rank0 16:01:11]
+					h.st = st
+					return skip()
+				}
+			}
 			if len(f) > 1 && len(low) < 40 {
 				h.tag += "/" + in
 			}
@@ -306,6 +312,10 @@ func (r *reader) stripWord(h *head, t string) int {
 		return 0
 	}
 	w := t[:i]
+	if n := nodeAndRank(h, w, t[i:]); n > 0 {
+		r.nodes[h.node] = true
+		return i + n
+	}
 	if t[i] == ' ' {
 		if w == "submitit" && h.st.kind == 0 {
 			// submitit INFO (2022-10-05 21:38:04,771) - text
@@ -360,6 +370,23 @@ func (r *reader) stripWord(h *head, t string) int {
 		if j := strings.Index(t, ": ["); j > 0 && j < 90 && !strings.Contains(t[:j], " ") {
 			h.src = t[:j]
 			return j + 2
+		}
+	}
+	return 0
+}
+
+// nodeAndRank handles "c12/9 | " and "c12/9: ", which wrappers put in front of
+// each process's lines. The number counts like srun's labels: whether it is a
+// rank, those decide who know what was started.
+func nodeAndRank(h *head, w, rest string) int {
+	node, num, ok := strings.Cut(w, "/")
+	if !ok || h.node != "" || h.task >= 0 || !isDigits(num) || len(num) > 6 || !nodeWord.MatchString(node) || notNode.MatchString(node) || !strings.ContainsAny(node, "0123456789-") {
+		return 0
+	}
+	for _, sep := range [...]string{" | ", " |", ": ", " > "} {
+		if strings.HasPrefix(rest, sep) {
+			h.node, h.task = node, atoi(num)
+			return len(sep)
 		}
 	}
 	return 0

@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ncclinic/ncclinic/internal/collect/listing"
 	"github.com/ncclinic/ncclinic/internal/fact"
@@ -107,6 +108,8 @@ type reader struct {
 
 	file     int
 	fileRank int
+	fileTask int  // -1: not told
+	nodeTold bool // fileNode is more than a guess from the name
 	fileNode string
 	labeled  bool
 	nodes    map[string]bool
@@ -142,10 +145,15 @@ type reader struct {
 	own            map[int][]int // by rank: its facts about work of its own
 	lineBase       int
 	lastHitLine    int
-	inReport       bool
+	inReport       reportState
+	reportLines    int // lines of the report so far
+	reports, plain int // reports in this file, and lines that are of none
+	para, headline int // lines since the last empty one, and which of them may be a verdict
 	prevLineNo     int
-	failing        bool // something was met in this file: new shapes of lines are not progress
-	shown          int  // index+1 of the script that a command shows
+	failing        bool           // something was met in this file: new shapes of lines are not progress
+	shown          int            // index+1 of the script that a command shows
+	shownSrc       map[int][]byte // its source, by index
+	scripts        int            // bytes of scripts so far
 	buf            []byte
 	in             *bufio.Reader // shared by the files
 	stamped        bool
@@ -162,7 +170,7 @@ type streamKey struct{ file, rank int }
 
 func newReader(e *engine, o Options, out *fact.Logs) *reader {
 	r := &reader{engine: e, opt: o, out: out, mask: o.Mask, nodes: map[string]bool{}, evSeen: map[evKey]int{}, evCount: map[int]int{},
-		excSeen: map[excKey]int{}, workSeen: map[workKey]bool{}, pidRank: map[string]int{}, streams: map[streamKey]int{}, fileRank: -1}
+		excSeen: map[excKey]int{}, workSeen: map[workKey]bool{}, pidRank: map[string]int{}, streams: map[streamKey]int{}, shownSrc: map[int][]byte{}, fileRank: -1}
 	if r.mask == nil {
 		r.mask = func(s string) string { return s }
 	}
@@ -170,10 +178,18 @@ func newReader(e *engine, o Options, out *fact.Logs) *reader {
 }
 
 // begin starts a file.
-func (r *reader) begin(path string) {
+func (r *reader) begin(in Input) {
+	path := in.Path
 	r.out.Files = append(r.out.Files, fact.LogFile{Path: path, Kind: fact.KindLog})
 	r.file = len(r.out.Files) - 1
 	r.fileRank, r.fileNode = fromName(path)
+	if r.nodeTold = in.Node != ""; r.nodeTold {
+		r.fileNode = in.Node
+	}
+	r.fileTask = -1
+	if in.Task != nil {
+		r.fileTask = *in.Task
+	}
 	r.out.Files[r.file].Rank, r.out.Files[r.file].Node = r.fileRank, r.fileNode
 	r.labeled = false
 	r.now, r.last = stamp{}, stamp{}
@@ -185,7 +201,8 @@ func (r *reader) begin(path string) {
 	r.prog, r.progAll = map[int]int{}, 0
 	r.shapes = map[uint64]int{}
 	r.own = map[int][]int{}
-	r.inReport, r.failing, r.stamped, r.shown = false, false, false, 0
+	r.inReport, r.reports, r.plain, r.para, r.headline = noReport, 0, 0, 0, 0
+	r.failing, r.stamped, r.shown = false, false, 0
 	r.list = listing.NewParser(path)
 }
 
@@ -225,9 +242,14 @@ func (r *reader) line(no int, raw []byte) {
 	h, msg := r.parseHead(text)
 	pl := r.place(h, no)
 	if text == "" {
+		r.prev, r.para, r.headline = "", 0, 0
+		return
+	}
+	if r.report(text) {
 		r.prev = ""
 		return
 	}
+	r.plainLine(text)
 	if r.session(text, msg, pl) {
 		return
 	}
@@ -235,17 +257,15 @@ func (r *reader) line(no int, raw []byte) {
 		r.stamped = true
 		r.say("first-time", "", fact.Clip(text, 80), "", pl)
 	}
-	if r.shown > 0 && len(r.out.Texts[r.shown-1].Lines) < maxTextLines {
-		t := &r.out.Texts[r.shown-1]
-		t.Lines = append(t.Lines, r.mask(string(raw)))
-	}
-	if r.report(text) {
-		return
+	if r.shown > 0 {
+		r.keepShown(no, raw)
 	}
 	r.list.Feed(text, msg, pl, h.nccl, &r.out.Listing, r.mask)
 	exc := r.readTrace(h, msg, pl)
-	r.readExit(msg, pl)
-	if strings.Contains(msg, "Work") || strings.Contains(msg, "last enqueued") {
+	if text[0] != '"' { // a member of a JSON object, which quotes
+		r.readExit(msg, pl)
+	}
+	if text[0] != '"' && strings.Contains(msg, "Work") || strings.Contains(msg, "last enqueued") {
 		r.readWork(msg, pl)
 	}
 	r.match(h, msg, text, pl, exc)
@@ -279,7 +299,7 @@ func (r *reader) ends(msg string, pl fact.Place) {
 	if !some {
 		return
 	}
-	if len(msg) < 300 && !r.quotedBlock && successRe.MatchString(msg) {
+	if len(msg) < 300 && !r.quotedBlock && !strings.Contains(msg, "ExitCode=") && successRe.MatchString(msg) {
 		name := ""
 		if strongRe.MatchString(msg) {
 			name = "strong"
@@ -320,6 +340,9 @@ func (r *reader) place(h head, no int) fact.Place {
 	pl := fact.Place{File: r.file, Line: no, Rank: h.rank, Local: h.local, Task: h.task, Node: h.node, PID: h.pid}
 	if pl.Rank < 0 {
 		pl.Rank = r.fileRank
+	}
+	if pl.Task < 0 {
+		pl.Task = r.fileTask
 	}
 	if pl.Node == "" {
 		pl.Node = r.fileNode
@@ -441,7 +464,7 @@ func (r *reader) hit(lit int, msg string, pl fact.Place, exc int) {
 			if pl.TK != 0 && x.TK == pl.TK && pl.Time < x.Time {
 				n := x.Count
 				*x = e
-				x.Count, x.After, x.Text = n, r.progressMark(pl.Rank), fact.Clip(r.mask(msg), 400)
+				x.Count, x.After, x.Text = n, r.progressMark(pl.Rank), r.excerpt(msg, pos, len(l))
 			}
 			continue
 		}
@@ -450,7 +473,7 @@ func (r *reader) hit(lit int, msg string, pl fact.Place, exc int) {
 			continue
 		}
 		r.evCount[si]++
-		e.Text = fact.Clip(r.mask(msg), 400)
+		e.Text = r.excerpt(msg, pos, len(l))
 		e.After = r.progressMark(pl.Rank)
 		if exc >= 0 && exc < len(r.out.Exceptions) {
 			e.Exc = r.out.Exceptions[exc].Type
@@ -459,6 +482,21 @@ func (r *reader) hit(lit int, msg string, pl fact.Place, exc int) {
 		r.evSeen[key] = len(r.out.Events)
 		r.out.Events = append(r.out.Events, e)
 	}
+}
+
+// excerpt is what is quoted of a line: its beginning, or what stands around the
+// literal where that comes later.
+func (r *reader) excerpt(msg string, pos, n int) string {
+	const max, lead = 400, 80
+	msg = r.mask(msg)
+	if pos+n <= max || pos > len(msg) {
+		return fact.Clip(msg, max)
+	}
+	from := pos - lead
+	for from < len(msg) && !utf8.RuneStart(msg[from]) {
+		from++
+	}
+	return "…" + fact.Clip(msg[from:], max)
 }
 
 func argKey(a map[string]string) string {
@@ -488,6 +526,9 @@ func quoted(msg string, pos int) bool {
 		if strings.HasPrefix(t, p) {
 			return true
 		}
+	}
+	if i := strings.IndexByte(strings.TrimPrefix(t, "'"), '\''); t != "" && t[0] == '\'' && i > 0 && i < 40 && !strings.Contains(t[1:i+1], " ") && strings.HasPrefix(t[i+2:], " is ") {
+		return false // 'mamba' is running as a subprocess …
 	}
 	if t != "" && (t[0] == '"' || t[0] == '\'' || t[0] == '`' || t[0] == '{' && strings.Contains(t, "\": ")) {
 		return true
@@ -565,16 +606,9 @@ func (r *reader) ncclRank(h head, msg string) {
 	}
 }
 
-// report skips lines that another tool's report, or this tool's own, put there.
-func (r *reader) report(text string) bool {
-	if strings.Contains(text, "ncclinic.report/v1") || strings.Contains(text, "\"findings\":") && strings.HasPrefix(text, "{") {
-		return true
-	}
-	return false
-}
-
 // end closes a file: marks become the number of progress lines that follow.
 func (r *reader) end() {
+	r.markReport()
 	fix := func(file, rank int, mark *int) {
 		if file != r.file {
 			return

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
@@ -12,6 +13,8 @@ var (
 	excAny    = lazyre.New(`^((?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*[a-z]\w*|gaierror|timeout|herror))(?:: (.*))?$`)
 	pyFrame   = lazyre.New(`^\s*File "([^"]+)", line (\d+)(?:, in (.*))?$`)
 	richFrame = lazyre.New(`^\s*(?:❱\s*)?(/\S+\.py|[A-Za-z]:\\\S+\.py):(\d+) in (.+)$`)
+	// what "python -m torch.distributed.run" says without a traceback
+	noModuleM = lazyre.New(`^(/\S*/(python[\d.]*)): (?:Error while finding module specification for '[\w.]+' \((?:ModuleNotFound|Import)Error: )?(No module named '?[\w.]+'?)\)?$`)
 	spawnProc = lazyre.New(`^-- Process (\d+) terminated with the following error`)
 )
 
@@ -75,6 +78,14 @@ func (r *reader) readTrace(h head, msg string, pl fact.Place) int {
 		r.chainAt = pl.Line
 		return -1
 	}
+	if (t == nil || t.open == 0) && strings.HasPrefix(msg, "  File \"") && pyFrame.MatchString(msg) {
+		// the head was cut off, by grep or by whoever pasted this
+		t = &trace{start: pl.Line, last: pl.Line, spawn: -1, open: 1, quoted: r.quotedBlock}
+		if len(r.traces) > 4096 {
+			clear(r.traces)
+		}
+		r.traces[k] = t
+	}
 	if t == nil || t.open == 0 || pl.Line-t.last > 200 {
 		return r.bareException(h, msg, pl, t)
 	}
@@ -116,6 +127,13 @@ func (r *reader) readTrace(h head, msg string, pl fact.Place) int {
 // bareException handles an exception line without a traceback before it: the
 // wrapped or interleaved end of one, or a one-line report.
 func (r *reader) bareException(h head, msg string, pl fact.Place, t *trace) int {
+	if strings.HasPrefix(msg, "/") && strings.Contains(msg, "No module named ") {
+		if m := noModuleM.FindStringSubmatch(msg); m != nil {
+			r.say(kind.Which, m[2], m[1], "", pl)
+			return r.addException(h, &trace{spawn: -1}, "ModuleNotFoundError", m[3], pl)
+		}
+		return -1
+	}
 	if len(msg) < 6 || !(msg[0] >= 'A' && msg[0] <= 'Z' || msg[0] >= 'a' && msg[0] <= 'z') || !strings.Contains(msg, "Error") && !strings.Contains(msg, "Exception") {
 		return -1
 	}
@@ -164,8 +182,13 @@ func (r *reader) addException(h head, t *trace, typ, msg string, pl fact.Place) 
 		}
 	}
 	if len(r.out.Exceptions) >= maxExceptions {
+		// The newest takes the last place: how a job ended must stay known.
 		r.dropped++
-		return -1
+		i := maxExceptions - 1
+		e.After = r.progressMark(pl.Rank)
+		r.out.Exceptions[i] = e
+		r.lastExc, r.lastExcLine = i, pl.Line
+		return i
 	}
 	r.excSeen[key] = len(r.out.Exceptions)
 	e.After = r.progressMark(pl.Rank)

@@ -617,6 +617,9 @@ func (w *walker) srun(idx int, words []fact.Word) {
 		}
 		i++
 	}
+	if st.Opt("version") != nil || st.Opt("help") != nil || st.Opt("usage") != nil {
+		return // it starts nothing
+	}
 	w.effStep(&st)
 	n := len(w.p.s.Steps)
 	w.p.s.Steps = append(w.p.s.Steps, st)

@@ -146,6 +146,14 @@ func TestLaunches(t *testing.T) {
 	}
 }
 
+// TestAskedVersion: srun that only answers a question starts no step.
+func TestAskedVersion(t *testing.T) {
+	s := Parse("x", []byte("#!/bin/bash\nsrun --version\nsrun -V\nsrun --help\nsrun hostname\n"), Options{})
+	if len(s.Steps) != 1 || s.Steps[0].Line != 5 {
+		t.Errorf("%+v", s.Steps)
+	}
+}
+
 // TestWhere tells what the batch shell expands from what a task expands (F14).
 func TestWhere(t *testing.T) {
 	for body, step := range map[string]bool{

@@ -28,7 +28,7 @@ func main() {
 	os.Exit(code)
 }
 
-const usage = "usage: lab run|up [-nodes N] [-gpus G] [-cpus C] [COMMAND ARGS…] | lab down [DIR…]"
+const usage = "usage: lab run|up [-nodes N] [-gpus G] [-cpus C] [-accounting] [-memory] [COMMAND ARGS…] | lab down [DIR…]"
 
 func run(args []string) (int, error) {
 	if len(args) == 0 {
@@ -43,6 +43,8 @@ func run(args []string) (int, error) {
 	fs.IntVar(&o.Nodes, "nodes", 4, "slurmd processes")
 	fs.IntVar(&o.GPUsPerNode, "gpus", 2, "stand-in GPUs of each node; -1 for none")
 	fs.IntVar(&o.CPUsPerNode, "cpus", 16, "CPUs that a node claims")
+	fs.BoolVar(&o.Accounting, "accounting", false, "start MariaDB and slurmdbd too, for sacct")
+	fs.BoolVar(&o.Memory, "memory", false, "hold jobs to their --mem with cgroups")
 	if err := fs.Parse(args[1:]); err != nil {
 		return 2, err
 	}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
+	"github.com/ncclinic/ncclinic/internal/source"
+)
+
+// program is what can be told of a command without running it.
+type program struct {
+	torch bool // it imports torch
+	gloo  bool // it names gloo, so it may do without GPUs
+}
+
+var (
+	importsTorch = lazyre.New(`(?m)^(?:import|from)[ \t]+(?:torch|lightning|pytorch_lightning|deepspeed)\b|[;:][ \t]*(?:import|from)[ \t]+torch\b`)
+	maxProgram   = int64(4 << 20)
+)
+
+// readProgram reads what a command would run: the file that Python is given,
+// "-c", "-m", or what a launcher starts.
+func readProgram(m *source.Machine, argv []string) program {
+	name := filepath.Base(argv[0])
+	if launchers[name] {
+		p := program{torch: true}
+		for _, w := range argv[1:] {
+			if strings.HasSuffix(w, ".py") {
+				p.gloo = p.gloo || readSource(m, w).gloo
+			}
+		}
+		return p
+	}
+	if !isPython(name) {
+		return program{}
+	}
+	for i := 1; i < len(argv); i++ {
+		w := argv[i]
+		switch {
+		case w == "-m" && i+1 < len(argv):
+			p := program{torch: argv[i+1] == "torch" || strings.HasPrefix(argv[i+1], "torch.")}
+			for _, w := range argv[i+2:] {
+				if strings.HasSuffix(w, ".py") {
+					p.gloo = p.gloo || readSource(m, w).gloo
+				}
+			}
+			return p
+		case w == "-c" && i+1 < len(argv):
+			return scanSource([]byte(argv[i+1]))
+		case w == "-W" || w == "-X" || w == "--check-hash-based-pycs":
+			i++
+		case w == "-" || w == "":
+			return program{}
+		case strings.HasPrefix(w, "-"):
+			if strings.ContainsAny(w, "hV?") && !strings.HasPrefix(w, "--") {
+				return program{} // it prints and ends
+			}
+		default:
+			return readSource(m, w)
+		}
+	}
+	return program{}
+}
+
+func readSource(m *source.Machine, path string) program {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return program{}
+	}
+	text, err := source.ReadFile(m.FS, abs, maxProgram)
+	if err != nil {
+		return program{}
+	}
+	return scanSource(text)
+}
+
+func scanSource(text []byte) program {
+	return program{torch: importsTorch.Match(text), gloo: bytes.Contains(text, []byte("gloo"))}
+}
+
+// stopsImport are causes with which "import torch" itself fails.
+var stopsImport = []string{"torch-not-installed", "torch-install-damaged", "torch-needs-newer-glibc", "torch-other-machine", "cxx-library-too-old",
+	"nccl-library-missing", "nccl-library-too-old", "cuda-library-missing"}
+
+// stopsGPU are causes with which torch imports and cannot use the GPUs that were granted.
+var stopsGPU = []string{"torch-cpu-build", "torch-built-without-nccl", "torch-built-without-distributed", "torch-platform-has-no-nccl", "torch-needs-newer-driver",
+	"torch-wrong-accelerator", "torch-gpu-arch-unsupported", "gpu-driver-missing", "gpu-not-in-container"}
+
+// certainFault returns the error that the report names, and whether the command
+// cannot but run into it.
+func certainFault(rep *diag.Report, p program, b *fact.Bundle) (*diag.Finding, bool) {
+	f := rep.Top()
+	if f == nil || f.Severity != diag.Error || f.Certainty != diag.Proven {
+		return nil, false
+	}
+	among := func(ids []string) bool {
+		return slices.Contains(ids, f.ID) || slices.ContainsFunc(f.Explains, func(id string) bool { return slices.Contains(ids, id) })
+	}
+	switch {
+	case among(stopsImport):
+		return f, p.torch
+	case among(stopsGPU):
+		return f, p.torch && !p.gloo && b.Slurm.GPUsGranted.Or(0) > 0
+	}
+	return f, false
+}

@@ -1,0 +1,361 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ncclinic/ncclinic/internal/collect/logs"
+	"github.com/ncclinic/ncclinic/internal/collect/script"
+	"github.com/ncclinic/ncclinic/internal/collect/slurmjob"
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/explain"
+	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lint"
+	"github.com/ncclinic/ncclinic/internal/mask"
+	"github.com/ncclinic/ncclinic/internal/render"
+	"github.com/ncclinic/ncclinic/internal/run"
+	"github.com/ncclinic/ncclinic/internal/source"
+	"github.com/ncclinic/ncclinic/rules"
+)
+
+type jobFlags struct {
+	watch             bool
+	interval, silence time.Duration
+	limit             string
+}
+
+// Bounds of --interval: the controller serves the whole cluster.
+const minInterval = 5 * time.Second
+
+func (a *app) jobCmd() *cobra.Command {
+	var f jobFlags
+	c := &cobra.Command{
+		Use:   "job JOBID[_TASK]",
+		Short: a.tr("name the cause of a dead job by its number", "给出作业号，说明作业失败的原因"),
+		Long: a.tr(`job asks Slurm what it knows of a job (scontrol while the controller remembers it,
+sacct where the site keeps accounting), takes the batch script that Slurm kept,
+finds the files that the job wrote (--output with its %-patterns, those of srun,
+redirections), and names one cause from all of it, as "ncclinic explain" does with
+files. What is not to be had is said: accounting is off, the job is forgotten, it
+is another user's.
+
+Of an array without a task number the first task that failed is explained, and
+the others are counted. --watch waits for a job that has not ended and reports
+when it fails, ends, or writes nothing for a long time; it asks the controller once
+per interval, and less often the longer nothing changes.`,
+			`job 向 Slurm 查询作业信息（控制器还记得时用 scontrol，站点有记账时用 sacct），取出 Slurm
+保存的批处理脚本，找到作业写出的文件（--output 及其 % 模式、srun 的输出、重定向），再像
+"ncclinic explain" 处理文件那样，由全部信息给出唯一的原因。拿不到的信息会说明：没有启用
+记账、作业已被遗忘、作业属于其他用户。
+
+对没有给出任务号的作业数组，解释最先失败的任务，并统计其余任务。--watch 等待尚未结束的
+作业，在它失败、结束或长时间没有输出时报告；每个间隔只询问控制器一次，长时间没有变化时
+间隔会加长。`),
+		Example: `  ncclinic job 4711
+  ncclinic job 4711_3               # ` + a.tr("task 3 of an array", "作业数组的任务 3") + `
+  ncclinic job 4711 --format json
+  ncclinic job 4711 --watch`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("%s", a.tr("job needs the number of one job: ncclinic job 4711", "job 需要一个作业号：ncclinic job 4711"))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := slurmjob.ParseID(args[0])
+			if err != nil {
+				return usagef("%q: %s", args[0], a.tr(err.Error(), "不是作业号，例如 4711、4711_3（作业数组的任务 3）或 4711+1（异构作业的组件）"))
+			}
+			switch {
+			case f.interval < minInterval:
+				return usagef("--interval: %s", fmt.Sprintf(a.tr("must be %s or more: the controller serves the whole cluster", "不能小于 %s：控制器为整个集群服务"), minInterval))
+			case f.silence <= 0:
+				return usagef("--silence: %s", a.tr("must be longer than 0, such as 15m", "必须大于 0，例如 15m"))
+			}
+			o := logs.Options{Mask: mask.Text}
+			if o.Limit, err = size(f.limit); err != nil {
+				return usagef("--limit: %v", err)
+			}
+			m, err := run.NewMachine()
+			if err != nil {
+				return err
+			}
+			if f.watch {
+				return a.watchJob(c.Context(), m, id, o, f)
+			}
+			return a.job(c.Context(), m, id, o, 0, "")
+		},
+	}
+	a.addOutputFlags(c)
+	c.Flags().Lookup("format").Usage = a.tr("form of the report: text, json or sarif", "报告格式：text、json 或 sarif")
+	c.Flags().BoolVar(&f.watch, "watch", false, a.tr("wait until the job fails, ends or is silent for long, then report", "等到作业失败、结束或长时间没有输出时再报告"))
+	c.Flags().DurationVar(&f.interval, "interval", 30*time.Second, a.tr("with --watch: how often the controller is asked at first", "与 --watch 一起使用：最初询问控制器的间隔"))
+	c.Flags().DurationVar(&f.silence, "silence", 15*time.Minute, a.tr("with --watch: report a running job that writes nothing for this long", "与 --watch 一起使用：作业多久没有输出就报告"))
+	c.Flags().StringVar(&f.limit, "limit", "", a.tr("read at most this much of each file, after decompression (10M, 2G)", "每个文件最多读取的字节数（解压后），如 10M、2G"))
+	return c
+}
+
+// job explains one job. silent is how long a running job wrote nothing, 0 when
+// nobody asked for that.
+func (a *app) job(ctx context.Context, m *source.Machine, id slurmjob.ID, o logs.Options, silent time.Duration, last string) error {
+	switch a.out.format {
+	case "text", "json", "sarif":
+	default:
+		return usagef("--format: %q is not text, json or sarif", a.out.format)
+	}
+	ans, err := slurmjob.Ask(ctx, m, id)
+	if err != nil {
+		return a.noJob(id, ans, err)
+	}
+	j := ans.Job
+	var s *fact.Script
+	if ans.Script != nil {
+		s = script.Parse(scriptName(j), ans.Script, script.Options{Open: besideJob(m, j)})
+	}
+	slurmjob.Outputs(m, j, s)
+
+	base, err := a.load("cause", "lint")
+	if err != nil {
+		return err
+	}
+	lb, err := rules.LoadLog(rules.EmbeddedLog())
+	if err != nil {
+		return err
+	}
+	o.Signatures = signatures(lb)
+	defer debug.SetGCPercent(debug.SetGCPercent(30)) // logs of any size in little memory
+	l, err := logs.Collect(ctx, jobInputs(m, j, ans.Script), o)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil && l == nil {
+		return err
+	}
+	mask.Deep(j)
+	l.Job = j
+	var masked bool
+	if s != nil {
+		r := lint.File(scriptName(j), ans.Script, lint.Options{Set: base.Set(), Open: besideJob(m, j)})
+		masked = slices.ContainsFunc(r.Findings, hidesExit)
+	}
+	rep := explain.Explain(l, base.Set(), explain.Options{MaxEvidence: a.out.maxEvidence, Masked: masked, Rules: func(id string) (explain.RuleInfo, bool) {
+		r := lb.ByID(id)
+		if r == nil {
+			return explain.RuleInfo{}, false
+		}
+		return explain.RuleInfo{Sig: r.Sig, Role: r.Role, Certainty: r.Certainty, Proves: r.Proves, Suggests: r.Suggests}, true
+	}})
+	rep.Subject = fact.Subject{Kind: "job", Name: j.ID}
+	if silent > 0 {
+		addSilence(&rep, base.Set(), j, silent, last)
+	}
+	rep.Ran = mergeRan(append(rep.Ran, contribute(&rep, l, base)...))
+	rep.Problems = append(a.jobProblems(ans), rep.Problems...)
+	rep.Job = j
+	withID(&rep, j)
+	return a.showJob(&rep, bothTexts{base, lb})
+}
+
+func (a *app) showJob(rep *diag.Report, texts diag.Texts) error {
+	rep.Tool = Version
+	*rep = rep.Normal()
+	var err error
+	switch a.out.format {
+	case "json":
+		err = render.JSON(a.Out, rep, texts, a.lang)
+	case "sarif":
+		err = render.SARIF(a.Out, rep, texts, a.lang)
+	default:
+		var st render.Style
+		if st, err = a.style(); err != nil {
+			return err
+		}
+		err = render.Text(a.Out, rep, texts, render.TextOptions{Lang: a.lang, Style: st, Verbose: a.out.verbose, MaxEvidence: a.out.maxEvidence,
+			Summary: a.jobSummary(rep.Job), OKTitle: a.jobTitle(rep.Job)})
+	}
+	if err != nil {
+		return err
+	}
+	if c := rep.ExitCode(); c != 0 {
+		return exitError(c)
+	}
+	return nil
+}
+
+// scriptName is the name under which the batch script is quoted: the file that
+// was submitted when that is what was read, else a name that says what it is.
+func scriptName(j *fact.Job) string {
+	if strings.HasPrefix(j.Script.From, "/") {
+		return j.Script.From
+	}
+	if p := j.Script.Path; p != "" {
+		return path.Base(p) + "@" + j.ID
+	}
+	return "script@" + j.ID
+}
+
+// jobInputs are the script and the files that the job wrote.
+func jobInputs(m *source.Machine, j *fact.Job, text []byte) []logs.Input {
+	var ins []logs.Input
+	if text != nil {
+		ins = append(ins, logs.Input{Path: scriptName(j), Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }})
+	}
+	for _, out := range j.Outputs {
+		if out.Unread == "" && out.Size > 0 {
+			ins = append(ins, logs.Input{Path: out.Path, Open: func() (io.ReadCloser, error) { return slurmjob.Open(m, j, out.Path) }})
+		}
+	}
+	return ins
+}
+
+// besideJob opens files that the script reads into its shell, as the job named
+// them from its working directory; only for the job's owner.
+func besideJob(m *source.Machine, j *fact.Job) func(string) ([]byte, error) {
+	wd := j.WorkDir.Or("")
+	if !strings.HasPrefix(wd, "/") || j.UID.Or(-1) != m.UID {
+		return nil
+	}
+	return beside(path.Join(wd, "script"))
+}
+
+// hidesExit reports a finding that says that the script's exit status is not
+// that of the training.
+func hidesExit(f lintResult) bool {
+	return f.ID == "exit-masked" || f.ID == "pipe-hides-exit" || f.ID == "background-without-wait"
+}
+
+// addSilence tells that a running job writes nothing.
+func addSilence(rep *diag.Report, set *diag.Set, j *fact.Job, silent time.Duration, last string) {
+	f := set.Finding("", "run-silent", diag.Proven, diag.Args{"variant": "for", "minutes": fmt.Sprint(int(silent.Minutes())), "file": last, "job": j.ID}, fact.File(last))
+	if rep.Cause != nil {
+		f.Role = diag.Contributing
+		rep.Findings = append(rep.Findings, f)
+		return
+	}
+	rep.Cause, rep.Verdict = &f.ID, diag.Warned
+	rep.Findings = append([]diag.Finding{f}, slices.DeleteFunc(rep.Findings, func(f diag.Finding) bool { return f.ID == "unknown" })...)
+}
+
+// withID puts the job's number into commands that stand for any job.
+func withID(rep *diag.Report, j *fact.Job) {
+	r := strings.NewReplacer("$SLURM_JOB_ID", j.ID, "JOBID", j.ID)
+	for i := range rep.Findings {
+		f := &rep.Findings[i]
+		for k := range f.Needs {
+			f.Needs[k] = r.Replace(f.Needs[k])
+		}
+		for k := range f.Fixes {
+			f.Fixes[k].Commands = slices.Clone(f.Fixes[k].Commands)
+			for c := range f.Fixes[k].Commands {
+				f.Fixes[k].Commands[c] = r.Replace(f.Fixes[k].Commands[c])
+			}
+		}
+	}
+}
+
+// noJob says why there is no job to explain.
+func (a *app) noJob(id slurmjob.ID, ans *slurmjob.Answer, err error) error {
+	switch {
+	case errors.Is(err, slurmjob.ErrNoSlurm):
+		return usagef("%s", a.tr("neither scontrol nor sacct is on PATH: run this on a host of the cluster, or give the files to ncclinic explain", "PATH 中没有 scontrol 和 sacct：请在集群的节点上运行，或把文件交给 ncclinic explain"))
+	case errors.Is(err, slurmjob.ErrUnknown), errors.Is(err, slurmjob.ErrNobody):
+		var parts []string
+		for _, side := range []string{slurmjob.SideScontrol, slurmjob.SideSacct} {
+			parts = append(parts, side+": "+a.sideWords(side, ans))
+		}
+		head := a.tr("Slurm knows no job %s", "Slurm 不知道作业 %s")
+		if errors.Is(err, slurmjob.ErrNobody) {
+			head = a.tr("Slurm did not answer about job %s", "Slurm 没有回答关于作业 %s 的查询")
+		}
+		return usagef("%s (%s)", fmt.Sprintf(head, id), strings.Join(parts, a.tr("; ", "；")))
+	}
+	return err
+}
+
+// sideWords says what became of asking a side.
+func (a *app) sideWords(side string, ans *slurmjob.Answer) string {
+	why := ans.Why[side]
+	switch ans.Sides[side] {
+	case slurmjob.NoTool:
+		return a.tr("not on PATH", "不在 PATH 中")
+	case slurmjob.Off:
+		return a.tr("this site keeps no accounting", "该站点没有启用记账")
+	case slurmjob.Forgot:
+		if side == slurmjob.SideScontrol {
+			return a.tr("the controller does not know it, or no longer", "控制器不知道该作业，或已不再记得")
+		}
+		return a.tr("no record, or none that you may see", "没有记录，或您无权查看")
+	case slurmjob.Failing:
+		return why
+	}
+	return a.tr("knows it", "有记录")
+}
+
+// jobProblems says what could not be had: half of the facts must not look like all.
+func (a *app) jobProblems(ans *slurmjob.Answer) []fact.Problem {
+	var out []fact.Problem
+	j := ans.Job
+	if s := ans.Sides[slurmjob.SideSacct]; s != slurmjob.Knows || ans.Why[slurmjob.SideSacct] != "" {
+		why := a.sideWords(slurmjob.SideSacct, ans)
+		if s == slurmjob.Knows {
+			why = ans.Why[slurmjob.SideSacct]
+		} else {
+			why += a.tr(": steps and memory are not known", "：作业步和内存用量未知")
+		}
+		out = append(out, fact.Problem{What: "sacct", Why: why})
+	}
+	switch s := ans.Sides[slurmjob.SideScontrol]; {
+	case s == slurmjob.Failing:
+		out = append(out, fact.Problem{What: "scontrol", Why: ans.Why[slurmjob.SideScontrol]})
+	case s != slurmjob.Knows && fact.Phase(j.State.Or("")) != fact.JobEnded:
+		out = append(out, fact.Problem{What: "sacct", Why: fmt.Sprintf(a.tr("says %s, but the controller does not know the job: the record was never closed (sacctmgr show runawayjobs)", "状态为 %s，但控制器不知道该作业：记录没有正常关闭（sacctmgr show runawayjobs）"), j.State.Or("?"))})
+	}
+	switch {
+	case ans.Script == nil:
+		out = append(out, fact.Problem{What: a.tr("batch script", "批处理脚本"), Why: a.tr("not to be had: Slurm did not keep it, or gives it to its owner only", "无法取得：Slurm 没有保存，或只提供给其所有者")})
+	case j.Script.Changed:
+		out = append(out, fact.Problem{What: j.Script.From, Why: a.tr("changed after the submission: the job ran an earlier version", "提交之后被修改过：作业运行的是之前的版本")})
+	}
+	for _, o := range j.Outputs {
+		if w := a.unreadWords(o.Unread); w != "" && !(o.Unread == fact.OutMissing && fact.Phase(j.State.Or("")) == fact.JobWaits) {
+			out = append(out, fact.Problem{What: o.Path, Why: w})
+		}
+	}
+	return out
+}
+
+func (a *app) unreadWords(why string) string {
+	switch why {
+	case fact.OutMissing:
+		return a.tr("no such file", "文件不存在")
+	case fact.OutNoFolder:
+		return a.tr("no such folder", "目录不存在")
+	case fact.OutDenied:
+		return a.tr("permission denied", "没有权限")
+	case fact.OutDevice:
+		return a.tr("a device: what the job wrote there is gone", "是设备文件：写到那里的内容已经丢失")
+	case fact.OutSpecial:
+		return a.tr("not a regular file: not read", "不是普通文件，未读取")
+	case fact.OutForeign:
+		return a.tr("belongs to another user than the job: not read", "不属于作业的用户，未读取")
+	case fact.OutEarlier:
+		return a.tr("older than the job, which did not write it: not read", "早于该作业，不是它写的，未读取")
+	case fact.OutLater:
+		return a.tr("written after the end of the job, so perhaps by a later one: not read (ncclinic explain FILE reads it)", "在作业结束之后被写入，可能来自后来的作业，未读取（可用 ncclinic explain FILE 读取）")
+	case fact.OutUnknown:
+		return a.tr("its name is known only when the script runs", "文件名在脚本运行时才能确定")
+	case fact.OutTooMany:
+		return a.tr("and more files: not read", "及更多文件，未读取")
+	}
+	return ""
+}
