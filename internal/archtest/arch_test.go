@@ -37,7 +37,8 @@ var mayImport = map[string][]string{
 	"internal/ldso":            {"internal/fact", "internal/source", "internal/elfx"},
 	"internal/run":             {"internal/fact", "internal/source"},
 	"internal/collect":         {"internal/fact", "internal/source", "internal/mask", "internal/elfx", "internal/ldso", "internal/pep440", "internal/tables", "internal/netsel", "internal/lazyre", "internal/near", "internal/hostlist", "internal/collect"},
-	"internal/render":          {"internal/fact", "internal/diag"},
+	"internal/plan":            {"internal/fact", "internal/tables", "internal/pep440", "internal/lazyre", "internal/near"},
+	"internal/render":          {"internal/fact", "internal/diag", "internal/plan"},
 	"internal/explain":         {"internal/fact", "internal/diag", "internal/tables", "internal/pep440", "internal/lazyre", "internal/mask"},
 	"internal/demo":            {},
 	"internal/lint":            {"internal/fact", "internal/diag", "internal/collect/script", "rules"}, // one script from bytes to findings

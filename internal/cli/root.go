@@ -19,6 +19,8 @@ type app struct {
 	Streams
 	lang string
 	out  outputFlags
+	// askAnyway lets a test answer in place of a person at a terminal.
+	askAnyway bool
 }
 
 // outputFlags are the flags of every command that shows a report.
@@ -73,7 +75,7 @@ Without a subcommand it examines the environment that it is started in, like
 	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
 	root.InitDefaultHelpFlag()
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(check, a.lintCmd(), a.explainCmd(), a.jobCmd(), a.runCmd(), a.factsCmd(), a.probeCmd(), a.demoCmd(), a.rulesCmd(), a.completionCmd(), a.manCmd(), a.docsCmd(), a.versionCmd())
+	root.AddCommand(check, a.lintCmd(), a.explainCmd(), a.jobCmd(), a.runCmd(), a.fixCmd(), a.factsCmd(), a.probeCmd(), a.demoCmd(), a.rulesCmd(), a.completionCmd(), a.manCmd(), a.docsCmd(), a.versionCmd())
 	for _, c := range append(root.Commands(), root) {
 		c.InitDefaultHelpFlag()
 		if f := c.Flags().Lookup("help"); f != nil {

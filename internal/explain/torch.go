@@ -298,7 +298,7 @@ func (v *view) decideBuild() {
 	if o, n, cmd, ok := v.replaced(); ok {
 		if !explicitTorch(cmd) || flavour(o.V) != "" && flavour(n.V) == "" {
 			c := mk("torch-replaced-by-dependency", diag.Proven, o, n)
-			c.args = mergeArgs(c.args, diag.Args{"old": o.V, "new": n.V, "command": cmd})
+			c.args = mergeArgs(c.args, wanted(o, n, cmd))
 			c.over = []string{"torch-cpu-build", "torch-built-without-nccl"}
 			return
 		}
@@ -949,4 +949,13 @@ func (v *view) moduleEv(c *cand, words ...string) {
 			}
 		}
 	}
+}
+
+// wanted describes the torch that an installation took away: the fix puts it back.
+func wanted(o, n fact.Said, cmd string) diag.Args {
+	a := diag.Args{"old": o.V, "new": n.V, "command": cmd}
+	if tag := flavour(o.V); strings.HasPrefix(tag, "cu") {
+		a["public_version"], a["cuda_tag"] = public(o.V), tag
+	}
+	return a
 }

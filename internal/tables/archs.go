@@ -19,7 +19,9 @@ type archRow struct {
 // 2.14, x86_64 and aarch64) and .ci/manywheel/build_cuda.sh (12.6, 12.8, 12.9 of
 // the 2.8-2.10 era), read 2026-11-30; torch-check's architecture data for the
 // others, read 2026-11-29. cu118/cu121/cu124 before 2.6 were not verified for
-// wheels and are left out.
+// wheels and are left out. aarch64 cu128 of 2.9: torch.cuda.get_arch_list() of
+// 2.9.1 as OpenRAL/openral#167 quotes it, and pytorch/pytorch#162364; 2.15: the
+// fat binaries of the wheels on PyPI; both read 2026-11-30.
 var wheelArchs = []archRow{
 	{"x86_64", "cu118", "2.6", "2.7", "sm_37 sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"},
 	{"x86_64", "cu124", "2.6", "2.6", "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"},
@@ -32,6 +34,9 @@ var wheelArchs = []archRow{
 	{"x86_64", "cu130", "2.11", "2.11", "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"},
 	{"x86_64", "cu130", "2.12", "2.14", "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120 compute_120"},
 	{"x86_64", "cu132", "2.12", "2.14", "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120 compute_120"},
+	{"x86_64", "cu132", "2.15", "2.15", "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"}, // read in the wheel on PyPI
+	{"aarch64", "cu132", "2.15", "2.15", "sm_80 sm_90 sm_100 sm_110 sm_120"},     // the same
+	{"aarch64", "cu128", "2.9", "2.9", "sm_80 sm_90 sm_100 sm_120"},
 	{"aarch64", "cu126", "2.12", "2.14", "sm_80 sm_90"},
 	{"aarch64", "cu130", "2.12", "2.14", "sm_80 sm_90 sm_100 sm_110 sm_120 compute_120"},
 	{"aarch64", "cu132", "2.12", "2.14", "sm_80 sm_90 sm_100 sm_110 sm_120 compute_120"},

@@ -42,3 +42,15 @@ func Choose(version, driver, machine string, caps []string) string {
 	}
 	return best
 }
+
+// ChooseNewest picks the CUDA build of the newest release that has one for a
+// driver and its GPUs: a plain "pip install torch" from that build's index
+// installs that release. "" as for Choose.
+func ChooseNewest(driver, machine string, caps []string) string {
+	for _, v := range Versions() {
+		if tag := Choose(v, driver, machine, caps); tag != "" {
+			return tag
+		}
+	}
+	return ""
+}

@@ -86,3 +86,6 @@ func DriverCUDA(driver string) string {
 	}
 	return ""
 }
+
+// NewestCUDA returns the newest toolkit in the table.
+func NewestCUDA() string { return toolkitDriver[0].cuda }

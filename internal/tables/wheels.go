@@ -22,7 +22,11 @@ type wheelRow struct {
 // read 2026-11-30 with pip's --dry-run report for 2.1.2, 2.2.2, 2.3.1, 2.4.1,
 // 2.5.1, 2.6.0, 2.7.0, 2.7.1, 2.8.0, 2.9.0, 2.9.1, 2.10.0, 2.11.0, 2.12.0,
 // 2.13.0 and 2.14.0.
+//
+// 2.15: no CUDA 12 builds (pytorch/pytorch#190385; pytorch/test-infra#8739 removed
+// them, 2026-09-06); pypi, nccl and python from METADATA as above.
 var wheels = []wheelRow{
+	{"2.15", []string{"cu130", "cu132"}, "13.2", "2.30.7", "3.11"},
 	{"2.14", []string{"cu126", "cu130", "cu132"}, "13.0", "2.30.7", "3.10"},
 	{"2.13", []string{"cu126", "cu130", "cu132"}, "13.0", "2.29.7", "3.10"},
 	{"2.12", []string{"cu126", "cu130", "cu132"}, "13.0", "2.29.7", "3.10"},
@@ -113,12 +117,12 @@ func TagCUDA(tag string) string {
 // is a CPU build.
 //
 // Source: METADATA of the aarch64 wheels on PyPI: 2.6.0, 2.8.0, 2.9.1 and 2.10.0
-// ask for NVIDIA's libraries on x86_64 only, 2.11.0 to 2.14.0 on every Linux;
+// ask for NVIDIA's libraries on x86_64 only, 2.11.0 to 2.15.0 on every Linux;
 // read 2026-11-30.
 func PyPIAarch64CPU(version string) Answer {
 	m := Minor(version)
 	switch {
-	case m == "" || Compare(m, "2.6") < 0 || Compare(m, "2.14") > 0:
+	case m == "" || Compare(m, "2.6") < 0 || Compare(m, "2.15") > 0:
 		return Unknown
 	case Compare(m, "2.10") <= 0:
 		return Yes

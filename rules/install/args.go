@@ -52,10 +52,6 @@ func args(b *fact.Bundle) diag.Args {
 // tag chooses the CUDA build for the fix: of the same torch release when it is
 // one, of the newest when nothing is there to keep.
 func tag(b *fact.Bundle, t *fact.Torch, a diag.Args) string {
-	version := a["public_version"]
-	if t == nil || a["installer"] == "debian" {
-		version = tables.Newest()
-	}
 	var caps []string
 	for _, g := range b.Node.GPUs.Or(nil) {
 		if g.Cap == "" {
@@ -63,7 +59,10 @@ func tag(b *fact.Bundle, t *fact.Torch, a diag.Args) string {
 		}
 		caps = append(caps, g.Cap)
 	}
-	return tables.Choose(version, a["driver"], b.Host.Arch.Or(""), caps)
+	if t == nil || a["installer"] == "debian" {
+		return tables.ChooseNewest(a["driver"], b.Host.Arch.Or(""), caps)
+	}
+	return tables.Choose(a["public_version"], a["driver"], b.Host.Arch.Or(""), caps)
 }
 
 // sameBuild makes the fix put back the build that is there, for faults that are

@@ -279,7 +279,7 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 			return
 		}
 		row := msg
-		if p.header == "conda" {
+		if p.header == "conda" || strings.Contains(p.lastCmd, "mamba list") || strings.Contains(p.lastCmd, "conda list") {
 			row = strings.TrimLeft(msg, " ") // micromamba indents
 		}
 		if m := pixiRow.FindStringSubmatch(row); m != nil {

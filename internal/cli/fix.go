@@ -1,0 +1,728 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ncclinic/ncclinic/internal/collect/slurmjob"
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
+	"github.com/ncclinic/ncclinic/internal/lint"
+	"github.com/ncclinic/ncclinic/internal/mask"
+	"github.com/ncclinic/ncclinic/internal/plan"
+	"github.com/ncclinic/ncclinic/internal/render"
+	"github.com/ncclinic/ncclinic/internal/tables"
+	"github.com/ncclinic/ncclinic/rules"
+)
+
+type fixFlags struct {
+	gatherFlags
+	torch, arch, glibc, gres, index, indexURL, with, option, modules string
+	driver                                                           string
+	gpus, facts, projects                                            []string
+	all, compat, apply                                               bool
+}
+
+func (a *app) fixCmd() *cobra.Command {
+	var f fixFlags
+	c := &cobra.Command{
+		Use:   "fix [JOBID | LOG | SCRIPT | REPORT.json | FACTS.json]",
+		Short: a.tr("the exact commands that repair it, right for the GPU node", "给出适合 GPU 节点的确切修复命令"),
+		Long: a.tr(`fix plans the change and prints the commands. It chooses the build of PyTorch that
+runs on the GPU node's driver, has kernels for its GPUs and a wheel for this Python,
+says what each choice needs and gives up and why others do not do, and prints
+commands for the installer in use that work over what is installed now, keep other
+packages from undoing it, and end with the proof. On a login node describe the GPU
+node: --driver, --gpu, or --facts with a file that "ncclinic facts" wrote there.
+
+With the number of a job, a log, a batch script, a report (--format json) or facts it
+starts from what is wrong there: other causes get their commands, settings, the patch
+of the script, or the text for the administrator. No network is used. Nothing is
+run and no file is changed; --apply runs the package commands of a plan after asking,
+in an environment of your own, with the state before saved.`,
+			`fix 制定修复方案并给出命令：选择能在 GPU 节点驱动上运行、含有其 GPU 内核并提供该 Python 版本
+wheel 的 PyTorch 构建，说明每个选择的前提和代价以及其他构建为何不行；针对正在使用的安装工具
+给出命令，能覆盖现有安装，防止其他软件包把它改回去，最后以验证结束。在登录节点上请描述 GPU
+节点：--driver、--gpu，或用 --facts 给出在该节点上由 "ncclinic facts" 写出的文件。
+
+给出作业号、日志、批处理脚本、报告（--format json）或事实文件时，从其中的问题出发：其他原因
+会得到相应的命令、设置、脚本补丁或发给管理员的内容。不使用网络，不执行任何操作，也不改动
+文件；--apply 在询问后于你自己的环境中执行方案里的软件包命令，并先保存原有状态。`),
+		Example: `  ncclinic fix                                          # ` + a.tr("this environment, this node", "当前环境、当前节点") + `
+  ncclinic fix --driver 535.161.08 --gpu H100           # ` + a.tr("on a login node, for the GPU node", "在登录节点上为 GPU 节点制定") + `
+  ncclinic fix slurm-4711.out
+  ncclinic fix train.sbatch
+  ncclinic fix --facts gpu-node.json --torch 2.9 --with uv --format sh > fix.sh`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("%s", a.tr("fix takes one input at most", "fix 最多接受一个输入"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.fix(cmd.Context(), args, &f) },
+	}
+	a.addGatherFlags(c, &f.gatherFlags)
+	for _, n := range []string{"live", "live-timeout"} {
+		if fl := c.Flags().Lookup(n); fl != nil {
+			fl.Hidden = true
+		}
+	}
+	fl := c.Flags()
+	fl.Lookup("python").Usage = a.tr("the interpreter that the job uses (a path or an environment's folder), or its version: 3.11", "作业使用的解释器（路径或环境目录），或其版本：3.11")
+	fl.StringVar(&a.out.format, "format", "text", a.tr("form of the plan: text, json, or sh (a commented script)", "方案格式：text、json 或 sh（带注释的脚本）"))
+	fl.StringVar(&a.out.color, "color", "auto", a.tr("colours: auto (on a terminal, unless NO_COLOR is set), always, never", "颜色：auto（终端且未设置 NO_COLOR）、always、never"))
+	fl.StringVar(&f.torch, "torch", "", a.tr("the torch that is wanted: 2.6.0, 2.9, '>=2.4,<2.8', 2.6.0+cu124, cu126, newest (default: the one that is installed)", "想要的 torch：2.6.0、2.9、'>=2.4,<2.8'、2.6.0+cu124、cu126、newest（默认为已安装的版本）"))
+	fl.StringVar(&f.driver, "driver", "", a.tr("NVIDIA driver of the GPU node: 535.161.08", "GPU 节点的 NVIDIA 驱动版本：535.161.08"))
+	fl.StringSliceVar(&f.gpus, "gpu", nil, a.tr("GPUs of the node: H100, V100, a compute capability such as 8.0, or a GRES type", "节点的 GPU：H100、V100、计算能力（如 8.0）或 GRES 类型"))
+	fl.StringVar(&f.arch, "arch", "", a.tr("machine or GPU architecture of the node: x86_64, aarch64, sm_90", "节点的机器架构或 GPU 架构：x86_64、aarch64、sm_90"))
+	fl.StringVar(&f.glibc, "glibc", "", a.tr("glibc where the job runs: 2.28", "作业运行处的 glibc 版本：2.28"))
+	fl.StringVar(&f.gres, "gres", "", a.tr("the node's GRES as scontrol or sinfo show it, as a hint: gpu:a100:4", "scontrol 或 sinfo 显示的节点 GRES，作为线索：gpu:a100:4"))
+	fl.StringSliceVar(&f.facts, "facts", nil, a.tr("facts of the GPU node (from ncclinic facts there); several for several kinds of nodes", "GPU 节点的事实文件（在该节点上由 ncclinic facts 写出）；有多种节点时可给多个"))
+	fl.StringVar(&f.index, "index", "", a.tr("what the site's mirror has: a folder of wheels, or a file that names them", "站点镜像的内容：wheel 目录，或列出 wheel 名的文件"))
+	fl.StringVar(&f.indexURL, "index-url", "", a.tr("address of the site's mirror for the commands (below it one index per build, or one that ends in /simple)", "命令中使用的镜像地址（其下每个构建一个索引，或以 /simple 结尾的单个索引）"))
+	fl.StringSliceVar(&f.projects, "project", nil, a.tr("project files whose pins count: requirements.txt, pyproject.toml, environment.yml", "要遵守其版本限定的项目文件：requirements.txt、pyproject.toml、environment.yml"))
+	fl.StringVar(&f.modules, "modules", "", a.tr(`file with what "module avail" printed ("module -t avail 2>&1")`, `保存 "module avail" 输出的文件（"module -t avail 2>&1"）`))
+	fl.StringVar(&f.with, "with", "", a.tr("installer for the commands: ", "命令使用的安装工具：")+strings.Join(plan.Tools, ", "))
+	fl.StringVar(&f.option, "option", "", a.tr("show the commands of this option: a number, keep, nearest or newest", "显示该方案的命令：序号、keep、nearest 或 newest"))
+	fl.BoolVar(&f.all, "all", false, a.tr("show the commands of all options", "显示所有方案的命令"))
+	fl.BoolVar(&f.compat, "allow-compat", false, a.tr("also plan with a cuda-compat package (data-centre GPUs)", "方案可以使用 cuda-compat 包（数据中心 GPU）"))
+	fl.BoolVar(&f.apply, "apply", false, a.tr("run the package commands after asking (on a terminal only)", "询问后执行软件包命令（仅限终端）"))
+	return c
+}
+
+// torchCauses are the causes that another build of torch mends.
+var torchCauses = []string{"torch-not-installed", "torch-cpu-build", "torch-built-without-nccl", "torch-built-without-distributed", "torch-wrong-accelerator",
+	"torch-replaced-by-dependency", "torch-install-damaged", "torch-gpu-arch-unsupported", "torch-needs-newer-driver", "torch-needs-newer-glibc",
+	"torch-other-machine", "env-user-site-shadows"}
+
+func (a *app) fix(ctx context.Context, args []string, f *fixFlags) error {
+	if err := a.checkFix(f); err != nil {
+		return err
+	}
+	st, err := a.style()
+	if err != nil {
+		return err
+	}
+	start, err := a.fixStart(ctx, args, f)
+	if err != nil {
+		return err
+	}
+	v := render.FixView{All: f.all}
+	if start.rep != nil {
+		v.Verdict = start.rep.Verdict
+		v.Cause = start.rep.Top()
+	}
+	base, err := a.load("cause", "lint")
+	if err != nil {
+		return err
+	}
+	lb, err := rules.LoadLog(rules.EmbeddedLog())
+	if err != nil {
+		return err
+	}
+	v.Texts = bothTexts{base, lb}
+	v.Patch, v.Script = start.patch, start.script
+	if v.Cause != nil && v.Cause.Actor == "admin" {
+		v.Ask = a.askText(v.Cause, v.Texts)
+	}
+	var in plan.Input
+	if a.wantsPlan(start, f, v.Cause) {
+		if in, err = a.planInput(start, f); err != nil {
+			return err
+		}
+		if v.Plan, err = plan.Make(in); err != nil {
+			return usagef("--torch: %v", err)
+		}
+		v.Plan.Notes = append(start.notes, v.Plan.Notes...)
+		if v.Option, err = pick(v.Plan, f.option); err != nil {
+			return err
+		}
+	}
+	if f.apply {
+		return a.applyFix(ctx, &v, &in)
+	}
+	switch a.out.format {
+	case "json":
+		err = a.fixJSON(&v, start)
+	case "sh":
+		err = a.fixScript(&v, start)
+	default:
+		err = render.Fix(a.Out, &v, st, a.lang)
+	}
+	if err != nil {
+		return err
+	}
+	return fixExit(&v)
+}
+
+// fixExit is 0 when nothing has to change, 1 when something has, 3 when that
+// cannot be told.
+func fixExit(v *render.FixView) error {
+	switch {
+	case v.Plan != nil && len(v.Plan.Options) == 0 && len(v.Plan.Unknown) > 0 && len(v.Plan.Impossible) == 0:
+		return exitError(exitUnsure)
+	case v.Plan != nil && len(v.Plan.Options) > 0 && v.Plan.Options[v.Option].Installed && len(v.Plan.Options[v.Option].Steps) <= 1 && v.Cause == nil && len(v.Plan.Impossible) == 0:
+		return nil
+	case v.Plan == nil && v.Cause == nil && v.Patch == "":
+		if v.Verdict == diag.Unknown {
+			return exitError(exitUnsure)
+		}
+		return nil
+	}
+	return exitError(exitFound)
+}
+
+var pythonVersion = lazyre.New(`^3\.[0-9]{1,2}(\.[0-9]{1,3})?t?$`)
+
+func (a *app) checkFix(f *fixFlags) error {
+	switch a.out.format {
+	case "text", "json", "sh":
+	default:
+		return usagef("--format: %q is not text, json or sh", a.out.format)
+	}
+	if f.with != "" && !slices.Contains(plan.Tools, f.with) {
+		return usagef("--with: %q is not one of %s", f.with, strings.Join(plan.Tools, ", "))
+	}
+	if f.driver != "" && !driverForm.MatchString(f.driver) {
+		return usagef("--driver: %q %s", f.driver, a.tr("is no driver version such as 535.161.08", "不是驱动版本，例如 535.161.08"))
+	}
+	if err := plan.CheckWish(f.torch); err != nil {
+		return usagef("--torch: %v", err)
+	}
+	if f.arch != "" && f.arch != "x86_64" && f.arch != "aarch64" && f.arch != "arm64" && f.arch != "amd64" && !capForm.MatchString(f.arch) {
+		return usagef("--arch: %q %s", f.arch, a.tr("is neither x86_64 or aarch64 nor a GPU architecture such as sm_90", "既不是 x86_64 或 aarch64，也不是 sm_90 这样的 GPU 架构"))
+	}
+	if f.apply && a.out.format != "text" {
+		return usagef("%s", a.tr("--apply asks on a terminal: not with --format", "--apply 需要在终端上确认，不能与 --format 同用"))
+	}
+	return nil
+}
+
+// pick finds the option that was asked for.
+func pick(p *plan.Plan, name string) (int, error) {
+	if name == "" {
+		return 0, nil
+	}
+	var ids []string
+	for i, o := range p.Options {
+		if name == fmt.Sprint(i+1) || name == o.ID || slices.Contains(o.Also, name) {
+			return i, nil
+		}
+		ids = append(ids, fmt.Sprint(i+1), o.ID)
+	}
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	return 0, usagef("--option: %q is not one of %s", name, strings.Join(ids, ", "))
+}
+
+// start is what a fix begins with.
+type start struct {
+	kind   string // here, facts, report, job, log, script
+	name   string
+	rep    *diag.Report
+	b      *fact.Bundle // of the environment that is to be mended; nil when it was not looked at
+	patch  string
+	script string
+	notes  []plan.Reason
+}
+
+// fixStart finds out what the user named. Reports come from the commands that
+// make them, so that fix says of a job or a log what they say.
+func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start, error) {
+	s := &start{kind: "here"}
+	version := pythonVersion.MatchString(f.python)
+	g := f.gatherFlags
+	if version {
+		g.python = ""
+	}
+	here := func() error {
+		var err error
+		s.b, err = a.gather(ctx, g)
+		return err
+	}
+	if len(args) == 0 {
+		if err := here(); err != nil {
+			return nil, err
+		}
+		if version && tables.PythonMinor(s.b.Python.Version.Or("")) != tables.PythonMinor(f.python) {
+			// A plan for another Python is not about the interpreter here.
+			s.b.Torch, s.b.Dists, s.b.Python = nil, nil, fact.Python{}
+		}
+		rep, err := a.judged(s.b)
+		s.rep = rep
+		return s, err
+	}
+	name := args[0]
+	s.name = name
+	_, statErr := os.Stat(name)
+	if id, err := slurmjob.ParseID(name); err == nil && statErr != nil {
+		s.kind = "job"
+		s.rep, err = a.reportOf("job", id.String())
+		if err != nil {
+			return nil, err
+		}
+		return s, a.aroundReport(ctx, s, g, version)
+	}
+	if name != "-" && statErr != nil {
+		return nil, usageError{statErr}
+	}
+	if name != "-" {
+		head, err := headOf(name)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		switch {
+		case isBundle(name):
+			s.kind = "facts"
+			if s.b, err = a.subject(ctx, []string{name}, g, targetFlags{}); err != nil {
+				return nil, err
+			}
+			s.rep, err = a.judged(s.b)
+			return s, err
+		case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && bytes.Contains(head, []byte(`"ncclinic.report/v1"`)):
+			s.kind = "report"
+			if s.rep, err = savedReport(name); err != nil {
+				return nil, err
+			}
+			return s, a.aroundReport(ctx, s, g, version)
+		case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && bytes.Contains(head, []byte(`"ncclinic.`)):
+			return nil, usagef("%s: %s", name, a.tr("neither a report nor facts of this program", "既不是本程序的报告，也不是事实文件"))
+		case lint.Candidate(name, head):
+			s.kind, s.script = "script", name
+			return s, a.scriptStart(s, name)
+		}
+	}
+	s.kind = "log"
+	var err error
+	if s.rep, err = a.reportOf("explain", name); err != nil {
+		return nil, err
+	}
+	return s, a.aroundReport(ctx, s, g, version)
+}
+
+// judged runs the rules over a bundle.
+func (a *app) judged(b *fact.Bundle) (*diag.Report, error) {
+	base, err := a.load(rules.Environment...)
+	if err != nil {
+		return nil, fmt.Errorf("knowledge base: %w", err)
+	}
+	rep := diag.Run(base.Set(), b)
+	return &rep, nil
+}
+
+// reportOf runs another command of this program and takes its report.
+func (a *app) reportOf(args ...string) (*diag.Report, error) {
+	var out, errs bytes.Buffer
+	code := Main(append(args, "--format", "json", "--lang", "en"), Streams{In: a.In, Out: &out, Err: &errs, Getenv: a.Getenv})
+	if code == exitUsage || code > exitUnsure {
+		return nil, usagef("%s", strings.TrimPrefix(strings.TrimSpace(errs.String()), "ncclinic: "))
+	}
+	return decodeReport(args[0], &out)
+}
+
+func savedReport(name string) (*diag.Report, error) {
+	f, err := readableFile(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return decodeReport(name, f)
+}
+
+func decodeReport(name string, r io.Reader) (*diag.Report, error) {
+	var rep diag.Report
+	raw, err := io.ReadAll(io.LimitReader(r, fact.MaxBundle+1))
+	if err == nil && len(raw) > fact.MaxBundle {
+		err = fmt.Errorf("larger than %d MiB", fact.MaxBundle>>20)
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &rep)
+	}
+	if err == nil && rep.Schema != diag.ReportSchema {
+		err = fmt.Errorf("schema %q is not %s", rep.Schema, diag.ReportSchema)
+	}
+	if err != nil {
+		return nil, usagef("%s: %v", name, err)
+	}
+	return &rep, nil
+}
+
+// aroundReport looks at the environment that a report is about when it is here:
+// the interpreter that it names, or the one that the user names.
+func (a *app) aroundReport(ctx context.Context, s *start, g gatherFlags, version bool) error {
+	if g.python == "" || version {
+		g.python = ""
+		if top := s.rep.Top(); top != nil {
+			if p := strings.Trim(top.Args["python"], "'"); filepath.IsAbs(p) {
+				if _, err := os.Stat(p); err == nil {
+					g.python = p
+				}
+			}
+		}
+	}
+	if g.python == "" {
+		return nil
+	}
+	var err error
+	s.b, err = a.gather(ctx, g)
+	return err
+}
+
+// scriptStart lints a script and keeps its safe edits as a patch.
+func (a *app) scriptStart(s *start, name string) error {
+	var err error
+	if s.rep, err = a.reportOf("lint", name); err != nil {
+		return err
+	}
+	var out, errs bytes.Buffer
+	if code := Main([]string{"lint", "--diff", name, "--lang", "en"}, Streams{In: a.In, Out: &out, Err: &errs, Getenv: a.Getenv}); code == exitOK || code == exitFound {
+		s.patch = mask.Text(out.String())
+	}
+	// The report of lint names no cause: the first error is what to mend.
+	for i := range s.rep.Findings {
+		f := &s.rep.Findings[i]
+		if f.Severity == diag.Error && s.rep.Cause == nil {
+			f.Role = diag.Cause
+			s.rep.Cause = &f.ID
+		}
+	}
+	return nil
+}
+
+// wantsPlan decides whether another build of torch is the question.
+func (a *app) wantsPlan(s *start, f *fixFlags, cause *diag.Finding) bool {
+	byHand := f.torch != "" || f.driver != "" || len(f.gpus) > 0 || f.arch != "" || len(f.facts) > 0 || f.gres != "" || f.index != "" || len(f.projects) > 0 || f.with != "" || f.modules != "" || f.apply
+	if cause != nil && slices.Contains(torchCauses, cause.ID) {
+		return true
+	}
+	return byHand || (s.kind == "here" || s.kind == "facts") && cause == nil
+}
+
+// planInput lays the flags over the facts.
+func (a *app) planInput(s *start, f *fixFlags) (plan.Input, error) {
+	var in plan.Input
+	if s.b != nil {
+		in = plan.FromBundle(s.b)
+	} else if s.rep != nil && s.rep.Top() != nil {
+		in = fromArgs(s.rep.Top().Args)
+	}
+	in.Wish, in.Forward = f.torch, f.compat
+	if err := a.factNodes(s, f, &in); err != nil {
+		return in, err
+	}
+	if pythonVersion.MatchString(f.python) {
+		in.Python = f.python
+	}
+	if f.glibc != "" {
+		in.Glibc = f.glibc
+	}
+	switch f.arch {
+	case "":
+	case "x86_64", "amd64":
+		in.Machine = "x86_64"
+	case "aarch64", "arm64":
+		in.Machine = "aarch64"
+	default:
+		m := capForm.FindStringSubmatch(f.arch)
+		f.gpus = withCap(f.gpus, m[1]+"."+m[2])
+	}
+	a.handNode(s, f, &in)
+	if f.gres != "" {
+		t := gresType(f.gres)
+		in.Env.Gres = t
+		if t != "" && !hasGPU(in.Nodes) {
+			if len(in.Nodes) == 0 {
+				in.Nodes = []plan.Node{{}}
+			}
+			for i := range in.Nodes {
+				in.Nodes[i].GPUs = []plan.GPU{{Name: tables.GPUName(t), Cap: tables.GPUCap(t)}}
+			}
+			s.notes = append(s.notes, plan.Reason{ID: "gres-hint", Args: map[string]string{"type": t}})
+		}
+	}
+	if f.with != "" {
+		in.Env.Tool = f.with
+	}
+	if err := a.projectPins(f, &in); err != nil {
+		return in, err
+	}
+	if err := a.siteIndex(f, &in); err != nil {
+		return in, err
+	}
+	return in, a.siteModules(f, &in)
+}
+
+// factNodes takes the nodes of --facts files in place of this one.
+func (a *app) factNodes(s *start, f *fixFlags, in *plan.Input) error {
+	for i, name := range f.facts {
+		fl, err := readableFile(name)
+		if err != nil {
+			return err
+		}
+		b, err := fact.ReadBundle(fl)
+		fl.Close()
+		if err != nil {
+			return usagef("--facts %s: %v", name, err)
+		}
+		mask.Deep(b)
+		n, ok := plan.NodeOf(b)
+		if !ok {
+			return usagef("--facts %s: %s", name, a.tr("shows no NVIDIA driver and no GPU: were these facts taken on a GPU node?", "其中没有 NVIDIA 驱动和 GPU：这些事实是在 GPU 节点上采集的吗？"))
+		}
+		if i == 0 {
+			in.Nodes = nil
+		}
+		in.Nodes = append(in.Nodes, n)
+		if m := b.Host.Arch.Or(""); m != "" {
+			in.Machine = m
+		}
+		if g := b.Host.Glibc.Or(""); g != "" && (i == 0 || in.Glibc == "" || tables.Compare(g, in.Glibc) < 0) {
+			in.Glibc = g
+		}
+		if bd := b.Host.Board.Or(""); bd != "" {
+			in.Board = bd
+		}
+	}
+	return nil
+}
+
+// handNode lays --driver and --gpu over the nodes; where they differ from facts
+// that says a note.
+func (a *app) handNode(s *start, f *fixFlags, in *plan.Input) {
+	if f.driver == "" && len(f.gpus) == 0 {
+		return
+	}
+	if len(in.Nodes) == 0 {
+		in.Nodes = []plan.Node{{}}
+	}
+	differs := func(given, facts string) {
+		s.notes = append(s.notes, plan.Reason{ID: "driver-other", Args: map[string]string{"given": given, "facts": facts}})
+	}
+	for i := range in.Nodes {
+		n := &in.Nodes[i]
+		if f.driver != "" {
+			if n.Driver != "" && n.Driver != f.driver {
+				differs(f.driver, n.Driver)
+			}
+			n.Driver, n.Compat = f.driver, ""
+		}
+		if len(f.gpus) > 0 {
+			var was []string
+			for _, g := range n.GPUs {
+				was = append(was, g.Label())
+			}
+			now := gpusOf(f.gpus)
+			if len(was) > 0 && !slices.EqualFunc(now, n.GPUs, func(x, y plan.GPU) bool { return tables.GPUCap(x.Name) == y.Cap || x.Cap == y.Cap }) {
+				differs(strings.Join(f.gpus, ", "), strings.Join(was, ", "))
+			}
+			n.GPUs = now
+		}
+	}
+}
+
+// gpusOf reads names and capabilities; "NAME=9.0" gives both.
+func gpusOf(list []string) []plan.GPU {
+	var out []plan.GPU
+	for _, s := range list {
+		name, c, both := strings.Cut(s, "=")
+		m := capForm.FindStringSubmatch(name)
+		switch {
+		case both && capForm.MatchString(c):
+			m = capForm.FindStringSubmatch(c)
+			out = append(out, plan.GPU{Name: tables.GPUName(name), Cap: m[1] + "." + m[2]})
+		case m != nil && !both:
+			out = append(out, plan.GPU{Cap: m[1] + "." + m[2]})
+		default:
+			out = append(out, plan.GPU{Name: tables.GPUName(gresType(s))})
+		}
+	}
+	return out
+}
+
+// withCap gives a capability to the GPUs that were named, or stands alone.
+func withCap(gpus []string, c string) []string {
+	if len(gpus) == 0 {
+		return []string{c}
+	}
+	out := slices.Clone(gpus)
+	for i := range out {
+		if !strings.Contains(out[i], "=") && !capForm.MatchString(out[i]) {
+			out[i] += "=" + c
+		}
+	}
+	return out
+}
+
+func hasGPU(ns []plan.Node) bool {
+	return slices.ContainsFunc(ns, func(n plan.Node) bool { return len(n.GPUs) > 0 })
+}
+
+// gresType takes the type out of gpu:a100:4, gpu:a100:4(S:0-1), gres/gpu:h100=8 or a bare type.
+func gresType(s string) string {
+	s, _, _ = strings.Cut(s, ",")
+	s, _, _ = strings.Cut(s, "(")
+	s = strings.TrimPrefix(strings.TrimPrefix(s, "gres/"), "gres:")
+	s, _, _ = strings.Cut(s, "=")
+	p := strings.Split(s, ":")
+	switch {
+	case p[0] != "gpu":
+		return p[0]
+	case len(p) < 2 || strings.Trim(p[1], "0123456789") == "":
+		return ""
+	}
+	return p[1]
+}
+
+// fromArgs plans from what a report says when the environment is not here.
+func fromArgs(args diag.Args) plan.Input {
+	in := plan.Input{Env: plan.Env{Companions: map[string]string{}, Login: true}}
+	in.Env.Python = strings.Trim(args["python"], "'")
+	in.Have = plan.Have{Version: args["version"], CUDA: args["torch_cuda"]}
+	if in.Have.Version == "?" {
+		in.Have.Version = ""
+	}
+	if in.Have.CUDA != "" {
+		in.Have.Accel = fact.AccelCUDA
+	} else if strings.HasSuffix(in.Have.Version, "+cpu") {
+		in.Have.Accel = fact.AccelCPU
+	}
+	if args["driver"] != "" || args["gpu"] != "" {
+		n := plan.Node{}
+		if driverForm.MatchString(args["driver"]) {
+			n.Driver = args["driver"]
+		}
+		if args["gpu"] != "" || args["cap"] != "" {
+			n.GPUs = []plan.GPU{{Name: args["gpu"], Cap: args["cap"]}}
+		}
+		in.Nodes = []plan.Node{n}
+	}
+	switch args["installer"] {
+	case "uv":
+		in.Env.Tool = plan.UV
+	case "conda":
+		in.Env.Tool, in.Env.Prefix, in.Env.Kind = plan.Conda, strings.Trim(args["conda_prefix"], "'"), "conda"
+	}
+	return in
+}
+
+// projectPins reads the pins of the project files that were named, and makes the
+// first that fits the project of uv or pixi.
+func (a *app) projectPins(f *fixFlags, in *plan.Input) error {
+	for _, name := range f.projects {
+		text, err := smallText(name, plan.MaxProject)
+		if err != nil {
+			return usagef("--project %s: %v", name, err)
+		}
+		in.Pins = append(in.Pins, plan.ParsePins(name, mask.Text(text))...)
+		base := filepath.Base(name)
+		tool := in.Env.Tool
+		switch {
+		case base == "pyproject.toml" && f.with == "" && strings.Contains(text, "[tool.poetry"):
+			tool = plan.Poetry
+		case base == "pyproject.toml" && f.with == "" && (strings.Contains(text, "[tool.uv") || besideFile(name, "uv.lock")):
+			tool = plan.UVProject
+		case (base == "pixi.toml" || base == "pyproject.toml" && strings.Contains(text, "[tool.pixi")) && f.with == "":
+			tool = plan.Pixi
+		}
+		in.Env.Tool = tool
+		if base == "pyproject.toml" && tool == plan.UVProject {
+			in.Env.Project, in.Env.Text = name, text
+		}
+	}
+	// What a project pins the plan of uv rewrites: its pins are no bound there
+	// when the user asks for a release.
+	return nil
+}
+
+func besideFile(name, other string) bool {
+	_, err := os.Stat(filepath.Join(filepath.Dir(name), other))
+	return err == nil
+}
+
+func smallText(name string, limit int64) (string, error) {
+	fl, err := readableFile(name)
+	if err != nil {
+		return "", err
+	}
+	defer fl.Close()
+	raw, err := io.ReadAll(io.LimitReader(fl, limit+1))
+	switch {
+	case err != nil:
+		return "", err
+	case int64(len(raw)) > limit:
+		return "", fmt.Errorf("larger than %d KiB", limit>>10)
+	case bytes.IndexByte(raw, 0) >= 0:
+		return "", fmt.Errorf("not a text file")
+	}
+	return string(raw), nil
+}
+
+// siteIndex reads what a mirror has.
+func (a *app) siteIndex(f *fixFlags, in *plan.Input) error {
+	in.Env.IndexURL = f.indexURL
+	if f.index == "" {
+		return nil
+	}
+	st, err := os.Stat(f.index)
+	if err != nil {
+		return usagef("--index: %v", err)
+	}
+	var text strings.Builder
+	if st.IsDir() {
+		n := 0
+		err = filepath.WalkDir(f.index, func(p string, d os.DirEntry, err error) error {
+			if n++; n > maxInputs {
+				return filepath.SkipAll
+			}
+			if err == nil && !d.IsDir() && strings.HasSuffix(d.Name(), ".whl") {
+				text.WriteString(d.Name() + "\n")
+			}
+			return nil
+		})
+		if err == nil && f.indexURL == "" {
+			in.Env.FindLinks = f.index
+		}
+	} else {
+		var s string
+		s, err = smallText(f.index, 64<<20)
+		text.WriteString(s)
+	}
+	if err != nil {
+		return usagef("--index %s: %v", f.index, err)
+	}
+	if in.Index = plan.ParseIndex(f.index, text.String()); in.Index == nil {
+		return usagef("--index %s: %s", f.index, a.tr("names no torch wheel for Linux (torch-2.6.0+cu124-cp311-cp311-linux_x86_64.whl)", "没有列出 Linux 的 torch wheel（如 torch-2.6.0+cu124-cp311-cp311-linux_x86_64.whl）"))
+	}
+	return nil
+}
+
+// siteModules reads what "module avail" printed.
+func (a *app) siteModules(f *fixFlags, in *plan.Input) error {
+	if f.modules == "" {
+		if in.Env.Tool == plan.Module {
+			return usagef("%s", a.tr(`--with module needs --modules FILE: module -t avail 2>&1 | tee FILE`, `--with module 需要 --modules 文件：module -t avail 2>&1 | tee 文件`))
+		}
+		return nil
+	}
+	text, err := smallText(f.modules, 8<<20)
+	if err != nil {
+		return usagef("--modules %s: %v", f.modules, err)
+	}
+	in.Env.Modules = plan.ParseModules(text)
+	in.Env.Loaded = strings.FieldsFunc(a.Getenv("LOADEDMODULES"), func(r rune) bool { return r == ':' })
+	if f.with == "" {
+		in.Env.Tool = plan.Module
+	}
+	return nil
+}

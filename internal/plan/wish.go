@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/pep440"
+	"github.com/ncclinic/ncclinic/internal/tables"
+)
+
+// wish is what somebody asks for: releases, a CUDA build, or both.
+type wish struct {
+	text  string
+	specs pep440.Specifiers
+	tag   string // cu124, "" for any
+	exact string // the one release that is meant, "" for several
+	any   bool   // no release is named
+}
+
+// parseWish reads "2.6", "2.6.0", "2.6.0+cu124", ">=2.4,<2.8", "cu126", "newest".
+func parseWish(s string) (wish, error) {
+	w := wish{text: s}
+	s = strings.TrimSpace(s)
+	s = strings.TrimSpace(strings.TrimPrefix(s, "torch"))
+	if s == "" || s == "newest" || s == "latest" {
+		w.any = true
+		return w, nil
+	}
+	if cudaTag(s) {
+		w.tag, w.any = s, true
+		return w, nil
+	}
+	spec := s
+	if strings.IndexAny(s[:1], "0123456789v") == 0 {
+		v, err := pep440.Parse(s)
+		if err != nil {
+			return w, fmt.Errorf("%q is no version, specifier or CUDA build: write 2.6.0, 2.6, >=2.4,<2.8, 2.6.0+cu124 or cu126", s)
+		}
+		w.tag = v.Local()
+		if p := tables.Public(v.Public()); p != "" {
+			w.exact, spec = p, "=="+p
+		} else if strings.Count(v.Public(), ".") < 2 && !v.IsPre() {
+			spec = "==" + v.Public() + ".*"
+		} else {
+			w.exact, spec = v.Public(), "=="+v.Public()
+		}
+	} else if rest, ok := strings.CutPrefix(s, "=="); ok {
+		if v, err := pep440.Parse(strings.TrimSpace(rest)); err == nil {
+			w.tag, w.exact, spec = v.Local(), v.Public(), "=="+v.Public()
+		}
+	}
+	if w.tag != "" && !cudaTag(w.tag) {
+		return w, fmt.Errorf("%q is no CUDA build: its local tag is not like cu126", s)
+	}
+	var err error
+	if w.specs, err = pep440.ParseSpecifiers(spec); err != nil {
+		return w, fmt.Errorf("%q is no version, specifier or CUDA build: write 2.6.0, 2.6, >=2.4,<2.8, 2.6.0+cu124 or cu126", s)
+	}
+	return w, nil
+}
+
+// CheckWish says what is wrong with a wish, nil when it can be read.
+func CheckWish(s string) error {
+	_, err := parseWish(s)
+	return err
+}
+
+func cudaTag(s string) bool { return tables.TagCUDA(s) != "" }
+
+// takes reports whether a release is among those that are asked for.
+func (w *wish) takes(version string) bool {
+	if w.any {
+		return true
+	}
+	v, err := pep440.Parse(version)
+	return err == nil && w.specs.Match(v)
+}
+
+// beyond reports whether a wish can only be met by releases newer than the
+// table.
+func (w *wish) beyond() bool {
+	return w.exact != "" && tables.Compare(w.exact, tables.NewestRelease()) > 0 || w.exact == "" && !w.any && newerOnly(w)
+}
+
+func newerOnly(w *wish) bool {
+	for _, v := range tables.Versions() {
+		if w.takes(v) {
+			return false
+		}
+	}
+	next, err := pep440.Parse("99.0.0")
+	return err == nil && w.specs.Match(next) || strings.HasPrefix(w.text, "3") || bumped(w)
+}
+
+// bumped tries releases after the newest, for wishes such as 2.17.
+func bumped(w *wish) bool {
+	f := strings.Split(tables.NewestRelease(), ".")
+	n := 0
+	fmt.Sscanf(f[1], "%d", &n)
+	for i := n; i < n+40; i++ {
+		for _, p := range []int{0, 1, 2, 3} {
+			v := fmt.Sprintf("%s.%d.%d", f[0], i, p)
+			if tables.Compare(v, tables.NewestRelease()) > 0 && w.takes(v) {
+				return true
+			}
+		}
+	}
+	return false
+}

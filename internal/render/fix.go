@@ -1,0 +1,287 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/plan"
+)
+
+// FixView is what "ncclinic fix" has to say.
+type FixView struct {
+	Cause   *diag.Finding // nil: no cause is known
+	Texts   diag.Texts
+	Plan    *plan.Plan // nil: no other build of torch is wanted
+	Option  int        // index of the option whose commands are shown
+	All     bool       // the commands of all options
+	Patch   string     // of the batch script
+	Script  string     // its name
+	Ask     string     // text for the administrator
+	Verdict string     // of the report that the fix starts from, "" for none
+}
+
+type fixWords struct {
+	nothing, plan, options, do, doOption, notTaken, see, unknown, impossible, nearest, now, needs, gives, noTorch, target, node, patch, ask, other, installed, table string
+	how                                                                                                                                                              map[string]string
+	id                                                                                                                                                               map[string]string
+	more                                                                                                                                                             string
+}
+
+var fixEN = fixWords{
+	nothing: "nothing to change", plan: "FIX", options: "Options", do: "Do", doOption: "Do (option %d)", notTaken: "Why not another build", see: "Note", unknown: "What is not known",
+	impossible: "Impossible", nearest: "The nearest that can be had", now: "now", needs: "needs: ", gives: "gives up: ", noTorch: "no torch", target: "for", node: "node",
+	patch: "Patch of %s (safe edits; ncclinic lint --fix %s applies them)", ask: "For the administrator (copy and send)", other: "Fix", installed: "installed",
+	table: "Tables: torch up to %s, CUDA up to %s, read %s. No network was used.", more: "… %d more (--format json)",
+	how: map[string]string{plan.Direct: "the driver is as new as its CUDA", plan.Minor: "by minor-version compatibility", plan.Forward: "with a cuda-compat package", plan.Unsaid: "if the driver does"},
+	id:  map[string]string{plan.OptKeep: "keep", plan.OptNearest: "nearest", plan.OptNewest: "newest"},
+}
+
+var fixZH = fixWords{
+	nothing: "无需更改", plan: "修复方案", options: "可选方案", do: "执行", doOption: "执行（方案 %d）", notTaken: "为什么不用其他构建", see: "注意", unknown: "尚不清楚",
+	impossible: "无法满足", nearest: "最接近的可行方案", now: "当前", needs: "前提：", gives: "代价：", noTorch: "没有 torch", target: "目标", node: "节点",
+	patch: "%s 的补丁（安全修改；可用 ncclinic lint --fix %s 应用）", ask: "发给管理员的内容（复制发送）", other: "解决办法", installed: "已安装",
+	table: "表的范围：torch 至 %s，CUDA 至 %s，读取日期 %s。未使用网络。", more: "… 另有 %d 项（--format json）",
+	how: map[string]string{plan.Direct: "驱动不低于其 CUDA", plan.Minor: "依靠次版本兼容", plan.Forward: "需要 cuda-compat 包", plan.Unsaid: "取决于驱动"},
+	id:  map[string]string{plan.OptKeep: "保留版本", plan.OptNearest: "最小改动", plan.OptNewest: "最新可用"},
+}
+
+type fixText struct {
+	p    *printer
+	v    *FixView
+	u    *fixWords
+	lang string
+}
+
+// Fix writes a plan and the fixes of a cause for people.
+func Fix(w io.Writer, v *FixView, st Style, lang string) error {
+	x := fixText{p: newPrinter(w, st), v: v, u: &fixEN, lang: lang}
+	if lang == "zh" {
+		x.u = &fixZH
+	}
+	x.head()
+	if v.Plan != nil {
+		x.planned()
+	}
+	x.cause()
+	if v.Patch != "" {
+		x.section(fmt.Sprintf(x.u.patch, v.Script, v.Script))
+		for _, l := range strings.Split(strings.TrimRight(v.Patch, "\n"), "\n") {
+			x.p.line("  " + Clean(l, false))
+		}
+	}
+	if v.Ask != "" {
+		x.section(x.u.ask)
+		for _, l := range strings.Split(strings.TrimRight(v.Ask, "\n"), "\n") {
+			x.p.line(strings.TrimRight("  "+Clean(l, false), " "))
+		}
+	}
+	if v.Plan != nil {
+		x.p.line("")
+		x.p.line(x.p.paint(dim, fmt.Sprintf(x.u.table, v.Plan.Tables.Torch, v.Plan.Tables.CUDA, v.Plan.Tables.Read)))
+	}
+	return x.p.w.Flush()
+}
+
+func (x *fixText) section(name string) {
+	x.p.line("")
+	x.p.line(x.p.paint(bold, name))
+}
+
+func (x *fixText) head() {
+	v := x.v
+	title, color := x.u.nothing, green
+	switch {
+	case v.Plan != nil && len(v.Plan.Options) == 0:
+		title, color = x.u.impossible, red
+	case v.Plan != nil && v.Option < len(v.Plan.Options) && len(v.Plan.Impossible) > 0:
+		title, color = x.u.nearest+": "+x.build(&v.Plan.Options[v.Option]), yellow
+	case v.Plan != nil && v.Option < len(v.Plan.Options):
+		o := &v.Plan.Options[v.Option]
+		if !o.Installed || len(o.Steps) > 1 {
+			title, color = x.build(o), yellow
+		} else if v.Cause != nil {
+			title, color = Clean(diag.Title(v.Texts, v.Cause, x.lang), false), yellow
+		}
+	case v.Cause != nil:
+		title, color = Clean(diag.Title(v.Texts, v.Cause, x.lang), false), yellow
+	}
+	x.p.line(x.p.paint(color, x.u.plan) + x.p.paint(bold, "  "+title))
+	if v.Cause != nil {
+		t := Clean(diag.Title(v.Texts, v.Cause, x.lang), false)
+		if t == title {
+			x.p.line(x.p.paint(dim, v.Cause.ID))
+		} else {
+			x.p.line(x.p.paint(dim, t+" ["+v.Cause.ID+"]"))
+		}
+	}
+}
+
+func (x *fixText) build(o *plan.Option) string {
+	s := "torch " + o.Torch + "+" + o.Tag
+	if o.Tool != "" {
+		s += " (" + o.Tool + ")"
+	}
+	return s
+}
+
+func (x *fixText) planned() {
+	p := x.v.Plan
+	x.p.line("")
+	var t []string
+	if p.Python != "" {
+		t = append(t, "Python "+p.Python)
+	}
+	t = append(t, p.Machine)
+	if p.Glibc != "" {
+		t = append(t, "glibc "+p.Glibc)
+	}
+	x.p.hang(2, pad(x.u.target, 8), Clean(strings.Join(t, ", "), false))
+	for _, n := range p.Nodes {
+		var s []string
+		if n.Driver != "" {
+			s = append(s, "driver "+n.Driver)
+		}
+		for _, g := range n.GPUs {
+			s = append(s, g.Label())
+		}
+		if len(s) == 0 {
+			s = []string{"?"}
+		}
+		name := ""
+		if n.Name != "" {
+			name = n.Name + ": "
+		}
+		x.p.hang(2, pad(x.u.node, 8), Clean(name+strings.Join(s, ", "), false))
+	}
+	now := x.u.noTorch
+	if p.Have != nil {
+		now = "torch " + p.Have.Version
+		if p.Have.CUDA != "" {
+			now += ", CUDA " + p.Have.CUDA
+		} else if p.Have.Accel != "" {
+			now += ", " + strings.ToUpper(p.Have.Accel)
+		}
+	}
+	x.p.hang(2, pad(x.u.now, 8), Clean(now, false))
+	x.list(x.u.impossible, p.Impossible)
+	if len(p.Options) > 0 {
+		x.section(x.u.options)
+		for i := range p.Options {
+			x.option(i, &p.Options[i])
+		}
+	}
+	x.list(x.u.unknown, p.Unknown)
+	x.list(x.u.see, p.Notes)
+	for i := range p.Options {
+		if i != x.v.Option && !x.v.All {
+			continue
+		}
+		name := x.u.do
+		if len(p.Options) > 1 {
+			name = fmt.Sprintf(x.u.doOption, i+1)
+		}
+		x.section(name)
+		x.steps(&p.Options[i])
+	}
+	if len(p.Rejected) > 0 {
+		x.section(x.u.notTaken)
+		for i, r := range p.Rejected {
+			if i == 10 {
+				x.p.line("  " + fmt.Sprintf(x.u.more, len(p.Rejected)-i))
+				break
+			}
+			x.p.hang(2, "- ", Clean("torch "+r.Torch+" "+r.Tag+": "+r.Why.Text(x.lang), false))
+		}
+	}
+}
+
+func pad(s string, n int) string {
+	w := 0
+	for _, r := range s {
+		if r > 0x2E80 {
+			w++
+		}
+		w++
+	}
+	return s + strings.Repeat(" ", max(1, n-w))
+}
+
+func (x *fixText) option(i int, o *plan.Option) {
+	ids := []string{x.u.id[o.ID]}
+	for _, a := range o.Also {
+		ids = append(ids, x.u.id[a])
+	}
+	s := fmt.Sprintf("torch %s+%s: CUDA %s", o.Torch, o.Tag, o.CUDA)
+	if o.NCCL != "" {
+		s += ", NCCL " + o.NCCL
+	}
+	s += ", " + x.u.how[o.How]
+	if o.Installed {
+		s += " (" + x.u.installed + ")"
+	}
+	x.p.hang(2, fmt.Sprintf("%d ", i+1), strings.Join(ids, " = ")+"  "+s)
+	for _, n := range o.Needs {
+		x.p.hang(4, "", Clean(x.u.needs+n.Text(x.lang), false))
+	}
+	for _, n := range o.GivesUp {
+		x.p.hang(4, "", Clean(x.u.gives+n.Text(x.lang), false))
+	}
+}
+
+func (x *fixText) list(name string, rs []plan.Reason) {
+	if len(rs) == 0 {
+		return
+	}
+	x.section(name)
+	for _, r := range rs {
+		x.p.hang(2, "- ", Clean(r.Text(x.lang), false))
+	}
+}
+
+func (x *fixText) steps(o *plan.Option) {
+	for i, s := range o.Steps {
+		if i > 0 {
+			x.p.line("")
+		}
+		x.p.para(2, Clean(s.Why.Text(x.lang), true))
+		if s.Text != "" {
+			for _, l := range strings.Split(strings.TrimRight(s.Text, "\n"), "\n") {
+				x.p.line("    " + x.p.paint(cyan, Clean(l, false)))
+			}
+		}
+		for _, c := range s.Commands {
+			x.p.line("    " + x.p.paint(cyan, Clean(c, false)))
+		}
+	}
+}
+
+// cause shows the fixes of the knowledge base. Where a plan stands above, those
+// that install another build say the same in short and are left out.
+func (x *fixText) cause() {
+	f := x.v.Cause
+	if f == nil || x.v.Ask != "" && len(f.Fixes) == 0 {
+		return
+	}
+	first := true
+	for _, fix := range f.Fixes {
+		if x.v.Plan != nil && len(x.v.Plan.Options) > 0 && fix.Kind == diag.FixCommand {
+			continue
+		}
+		if first {
+			x.section(x.u.other)
+		} else {
+			x.p.line("")
+		}
+		first = false
+		if note := diag.Section(x.v.Texts, f, "fix:"+fix.ID, x.lang); note != "" {
+			x.p.para(2, Clean(note, true))
+		}
+		for _, c := range fix.Commands {
+			for _, l := range strings.Split(c, "\n") {
+				x.p.line("    " + x.p.paint(cyan, Clean(l, false)))
+			}
+		}
+	}
+}
