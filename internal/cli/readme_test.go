@@ -18,7 +18,7 @@ var shown = regexp.MustCompile("(?s)<!-- output: ncclinic ([^\n]*?) -->\n```text
 // and guides show. UPDATE_GOLDEN=1 rewrites the blocks.
 func TestDocumentsShowRealOutput(t *testing.T) {
 	t.Chdir("../..")
-	for _, name := range []string{"README.md", "README.zh-CN.md", "docs/explain.md", "docs/explain.zh-CN.md", "docs/nodes.md", "docs/nodes.zh-CN.md"} {
+	for _, name := range []string{"README.md", "README.zh-CN.md", "docs/explain.md", "docs/explain.zh-CN.md", "docs/nodes.md", "docs/nodes.zh-CN.md", "docs/images.md", "docs/images.zh-CN.md"} {
 		raw, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
