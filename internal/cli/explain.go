@@ -110,7 +110,11 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 		return usageError{err}
 	}
 	if f, ok := allBinary(l); ok {
-		return usagef("%s: %s", f, a.tr("not a text file", "不是文本文件"))
+		why := "not a text file"
+		if i := slices.IndexFunc(l.Problems, func(p fact.Problem) bool { return p.What == f }); i >= 0 {
+			why = l.Problems[i].Why
+		}
+		return usagef("%s: %s", f, diag.Reason(why, a.lang))
 	}
 	for _, p := range own {
 		l.Problems = append(l.Problems, fact.Problem{What: p, Why: a.tr(ownReport, ownReportZh)})

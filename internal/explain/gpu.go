@@ -128,12 +128,31 @@ var (
 
 func (v *view) xids(hard bool) []fact.Said {
 	var out []fact.Said
+	begin := v.began()
 	for _, s := range v.facts(kind.Xid) {
-		if hwXid[s.V] == hard {
+		if hwXid[s.V] == hard && (begin == 0 || s.TK != fact.TimeFull || s.Time >= begin-day) {
 			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// day in milliseconds: the kernel's log and the job's may use other time zones.
+const day = 24 * 3600 * 1000
+
+// began is the first stamp of the logs that tell of training, 0 when none tells.
+func (v *view) began() int64 {
+	trains := map[int]bool{}
+	for _, s := range v.l.Streams {
+		trains[s.File] = true
+	}
+	var t int64
+	for _, s := range v.facts("first-time") {
+		if trains[s.File] && s.TK == fact.TimeFull && (t == 0 || s.Time < t) {
+			t = s.Time
+		}
+	}
+	return t
 }
 
 // faults are errors that nvidia-smi -q shows of this boot: uncorrectable ones of
@@ -485,11 +504,14 @@ func (v *view) containerWithoutGPU() ([]fact.Evidence, bool) {
 func (v *view) recipeWithoutGPU() []fact.Evidence {
 	by := map[int]fact.Said{}
 	for _, s := range v.facts(kind.Recipe) {
-		if s.Name == "gpu" {
-			return nil
-		}
-		if _, ok := by[s.File]; !ok {
+		if _, ok := by[s.File]; !ok && s.Name != "gpu" {
 			by[s.File] = s
+		}
+	}
+	for _, s := range v.facts(kind.Recipe) {
+		// What a node offers is no request: only the recipe's own file hands a GPU over.
+		if _, ok := by[s.File]; ok && s.Name == "gpu" {
+			return nil
 		}
 	}
 	var out []fact.Evidence

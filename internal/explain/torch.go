@@ -571,11 +571,26 @@ func (v *view) unknown(es []*fact.Event, needs ...string) {
 func (v *view) pythonPathShadows() (ss []fact.Said, dir string, ok bool) {
 	tdir, _ := v.torchDir()
 	for _, d := range v.pythonPath() {
+		if x := v.torchFrame(d.V); x != nil {
+			return []fact.Said{d, {Place: x.Place, Text: d.V + "/torch"}}, d.V, true
+		}
 		if tdir != "" && (tdir == d.V || strings.HasPrefix(tdir, d.V+"/")) || tdir == "" && torchish(d.V+"/") {
 			return []fact.Said{d}, d.V, true
 		}
 	}
 	return nil, "", false
+}
+
+// torchFrame returns an exception that was raised in the torch of a folder.
+func (v *view) torchFrame(dir string) *fact.Exception {
+	for _, x := range v.exc {
+		for _, f := range x.Frames {
+			if strings.HasPrefix(f.File, dir+"/torch/") {
+				return x
+			}
+		}
+	}
+	return nil
 }
 
 func torchish(d string) bool {

@@ -53,7 +53,7 @@ func Collect(ctx context.Context, ins []Input, o Options) (*fact.Logs, error) {
 			}
 		}
 		if out.Files[r.file].Cut {
-			out.Problems = append(out.Problems, fact.Problem{What: in.Path, Why: fmt.Sprintf("reading stopped after %d bytes (--limit)", l)})
+			out.Problems = append(out.Problems, fact.Problem{What: in.Path, Why: fmt.Sprintf("reading stopped after the limit, in bytes (--limit): %d", l)})
 		}
 		read++
 		r.end()

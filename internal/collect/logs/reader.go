@@ -57,7 +57,7 @@ var anchors = []string{
 	"Driver Version:", "NVIDIA-SMI ", "AllocTRES=", "CUDA used to build", "packages in environment", "torch.__version__",
 	"oom_kill", "oom-kill", "Xid (PCI", "command not found", "restart_count=", "will restart worker group", "Found existing installation",
 	"Successfully installed ", "Initializing distributed: GLOBAL_RANK", "Detected mixed local Net", "invoked oom-killer",
-	"NoDevFiles", "Assertion `", "Unable to open device",
+	"NoDevFiles", "Assertion `", "Unable to open device", " test session starts ", " passed in ", " passed, ",
 }
 
 func newEngine(sigs []Signature) *engine {
@@ -101,6 +101,7 @@ func newEngine(sigs []Signature) *engine {
 
 // reader reads one file after the other into one fact.Logs.
 type reader struct {
+	tests *mark // where a run of pytest began
 	*engine
 	opt  Options
 	out  *fact.Logs
@@ -259,6 +260,9 @@ func (r *reader) line(no int, raw []byte) {
 	}
 	if r.shown > 0 {
 		r.keepShown(no, raw)
+	}
+	if r.suite(msg, pl) {
+		return
 	}
 	r.list.Feed(text, msg, pl, h.nccl, &r.out.Listing, r.mask)
 	exc := r.readTrace(h, msg, pl)

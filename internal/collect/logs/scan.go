@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 
@@ -53,6 +54,9 @@ func (r *reader) scanFile(ctx context.Context, in io.Reader, limit int64) error 
 	sample = bytes.TrimPrefix(sample, []byte{0xef, 0xbb, 0xbf})
 	if notText(sample[:min(len(sample), 8<<10)]) {
 		f.Kind = fact.KindBinary
+		if isCore(sample) {
+			return errCore
+		}
 		return errBinary
 	}
 	r.labeled = labels(string(sample[:min(len(sample), headSize)]))
@@ -101,7 +105,16 @@ func (r *reader) readSample(in io.Reader) ([]byte, error) {
 	}
 }
 
-var errBinary = errors.New("not a text file")
+var (
+	errBinary = errors.New("not a text file")
+	errCore   = fmt.Errorf("a core dump, %w", errBinary)
+)
+
+// isCore reports whether a file is what the kernel writes of a process that
+// crashed: ELF of type ET_CORE, in either byte order.
+func isCore(b []byte) bool {
+	return len(b) > 17 && string(b[:4]) == "\x7fELF" && (b[5] == 1 && b[16] == 4 && b[17] == 0 || b[5] == 2 && b[16] == 0 && b[17] == 4)
+}
 
 // whole takes every line apart.
 func (r *reader) whole(b []byte) {

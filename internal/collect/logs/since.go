@@ -60,7 +60,7 @@ func dropBefore(out *fact.Logs, from time.Time) {
 		return true
 	})
 	if n > 0 {
-		out.Problems = append(out.Problems, fact.Problem{What: "--since", Why: fmt.Sprintf("%d events carry no date and are kept", n)})
+		out.Problems = append(out.Problems, fact.Problem{What: "--since", Why: fmt.Sprintf("events that carry no date and are kept: %d", n)})
 	}
 }
 

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	metaSize    = 8 << 10 // decompressed size of a metadata block
-	metaPlain   = 1 << 15 // in the head of a metadata block: not compressed
-	dataPlain   = 1 << 24 // in the size of a data block: not compressed
-	maxMetaHead = 2
+	metaSize  = 8 << 10 // decompressed size of a metadata block
+	metaPlain = 1 << 15 // in the head of a metadata block: not compressed
+	dataPlain = 1 << 24 // in the size of a data block: not compressed
+	metaHead  = 2       // bytes of that head
 )
 
 // metaBlock is a decompressed metadata block. Its data is never written to.
@@ -93,7 +93,7 @@ func (s *FS) meta(at int64) (metaBlock, error) {
 	if b, ok := s.metas.get(at); ok {
 		return b, nil
 	}
-	var head [maxMetaHead]byte
+	var head [metaHead]byte
 	if err := s.plain(head[:], at); err != nil {
 		return metaBlock{}, err
 	}
@@ -102,15 +102,15 @@ func (s *FS) meta(at int64) (metaBlock, error) {
 	if size == 0 || size > metaSize {
 		return metaBlock{}, corrupt("the metadata block at %d claims %d bytes", at, size)
 	}
-	b := metaBlock{next: at + maxMetaHead + int64(size)}
+	b := metaBlock{next: at + metaHead + int64(size)}
 	if word&metaPlain != 0 {
 		b.data = make([]byte, size)
-		if err := s.plain(b.data, at+maxMetaHead); err != nil {
+		if err := s.plain(b.data, at+metaHead); err != nil {
 			return metaBlock{}, err
 		}
 	} else {
 		buf := make([]byte, metaSize)
-		n, err := s.decompress(buf, at+maxMetaHead, size, true)
+		n, err := s.decompress(buf, at+metaHead, size, true)
 		if err != nil {
 			return metaBlock{}, err
 		}

@@ -196,9 +196,71 @@ func (s *FS) enter(dir *inode, from uint64, name string) error {
 	case !ok && len(s.dirs) >= maxDirs:
 		return limit("more than %d directories", maxDirs)
 	case !ok:
+		if err := s.account(dir.size); err != nil {
+			return err
+		}
 		s.dirs[dir.ref] = way
 	}
 	return nil
+}
+
+// tableMeter compares the listings of the directories that were entered with
+// the size of the table that they lie in.
+type tableMeter struct {
+	listed int64 // bytes of listings
+	blocks int64 // blocks of the table that were counted
+	next   int64 // position of the first one that was not
+	err    error // listings overlap: no path is resolved any more
+}
+
+// account adds the listing of a directory that is entered for the first time.
+// Thousands of directories that share one long listing would be a small image
+// that takes for ever to walk; in an honest one listings do not overlap, and
+// all together are no longer than the table. The lock is held.
+func (s *FS) account(size int64) error {
+	m := &s.table
+	if m.listed += size; m.listed <= maxListed {
+		return nil
+	}
+	if m.next == 0 {
+		m.next = int64(s.sb.dirTable)
+	}
+	for m.blocks*metaSize < m.listed {
+		var head [metaHead]byte
+		if err := s.plain(head[:], m.next); err != nil {
+			return err
+		}
+		n := int64(binary.LittleEndian.Uint16(head[:]) &^ metaPlain)
+		if n == 0 || n > metaSize {
+			m.err = corrupt("directories have %d bytes, their table %d", m.listed, m.blocks*metaSize)
+			return m.err
+		}
+		m.next += metaHead + n
+		m.blocks++
+	}
+	return nil
+}
+
+// collect returns the next entries, at most n when n is above zero. With an
+// error it returns those that could be read before.
+func (l *listing) collect(s *FS, n int) ([]fs.DirEntry, error) {
+	var out []fs.DirEntry
+	for text := 0; n <= 0 || len(out) < n; {
+		if len(out) == maxEntries || text > maxText {
+			if n > 0 {
+				break
+			}
+			return out, limit("more than %d entries or %d bytes of names in one directory", maxEntries, maxText)
+		}
+		name, e, ok, err := l.next()
+		if err != nil || !ok {
+			return out, err
+		}
+		text += len(name)
+		e.name = string(name)
+		out = append(out, &dirEntry{s, e})
+	}
+	return out, nil
 }
 
 // readDir returns the entries of a directory sorted by name: all, or those
@@ -208,33 +270,17 @@ func (s *FS) readDir(dir *inode) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []dirEntry
-	for {
-		name, e, ok, lerr := l.next()
-		if lerr != nil || !ok {
-			err = lerr
-			break
-		}
-		if len(out) == maxEntries {
-			err = limit("more than %d entries in one directory", maxEntries)
-			break
-		}
-		e.name = string(name)
-		out = append(out, dirEntry{s, e})
-	}
-	byName := func(a, b dirEntry) int { return strings.Compare(a.e.name, b.e.name) }
+	out, err := l.collect(s, 0)
+	byName := func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) }
 	if !slices.IsSortedFunc(out, byName) {
 		slices.SortStableFunc(out, byName)
 	}
-	list := make([]fs.DirEntry, 0, len(out))
-	for i := range out {
-		if i > 0 && out[i].e.name == out[i-1].e.name {
-			err = errors.Join(err, corrupt("%q is twice in a directory", out[i].e.name))
-			break
+	for i := 1; i < len(out); i++ {
+		if out[i].Name() == out[i-1].Name() {
+			return out[:i], errors.Join(err, corrupt("%q is twice in a directory", out[i].Name()))
 		}
-		list = append(list, &out[i])
 	}
-	return list, err
+	return out, err
 }
 
 // dirEntry is what ReadDir returns; the inode is read when it is asked for.

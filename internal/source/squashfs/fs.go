@@ -54,6 +54,12 @@ func (s *FS) resolve(name string, follow bool) (*inode, error) {
 	if len(name) > maxPath {
 		return nil, limit("a path of %d bytes", len(name))
 	}
+	s.mu.Lock()
+	err := s.table.err
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
 	n, err := s.fromParent(name, follow)
 	if n != nil || err != nil {
 		return n, err
@@ -273,26 +279,12 @@ func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 		}
 		d.l = l
 	}
-	var out []fs.DirEntry
-	for n <= 0 || len(out) < n {
-		if len(out) == maxEntries {
-			if n > 0 {
-				break
-			}
-			return out, d.fail("readdir", limit("more than %d entries in one directory", maxEntries))
-		}
-		name, e, ok, err := d.l.next()
-		if err != nil {
-			return out, d.fail("readdir", err)
-		}
-		if !ok {
-			if n > 0 && len(out) == 0 {
-				return nil, io.EOF
-			}
-			break
-		}
-		e.name = string(name)
-		out = append(out, &dirEntry{d.s, e})
+	out, err := d.l.collect(d.s, n)
+	switch {
+	case err != nil:
+		return out, d.fail("readdir", err)
+	case n > 0 && len(out) == 0:
+		return nil, io.EOF
 	}
 	return out, nil
 }

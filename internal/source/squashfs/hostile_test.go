@@ -262,6 +262,28 @@ func TestCycles(t *testing.T) {
 		}
 		walkErrors(t, f.open(t, f.dir(at, size)), 1000)
 	})
+	t.Run("a long listing of many directories", func(t *testing.T) {
+		f := &forge{}
+		const n, words = 200, 2000
+		at, size := refAt(0), uint32(0)
+		var items []item
+		file := f.inode(6, uint32(1))
+		for i := range words { // fills the listing
+			items = append(items, item{fmt.Sprintf("%0250d", i), file, 6})
+		}
+		for i := range n { // each of them has this same listing, whose length is known by now
+			items = append(items, item{fmt.Sprintf("d%05d", i), f.ref(), 1})
+			f.inode(8, uint32(2), uint32(0), uint32(at>>16), uint32(0), uint16(0), uint16(at), ^uint32(0))
+		}
+		at, size = f.listing(items...)
+		for i := range n { // now it is
+			le.PutUint32(f.inodes[20+i*40+20:], size+3)
+		}
+		met, errs := walkErrors(t, f.open(t, f.dir(at, size)), 1_000_000)
+		if len(errs) == 0 || met > 500_000 {
+			t.Errorf("%d entries, %d errors", met, len(errs))
+		}
+	})
 	t.Run("deep", func(t *testing.T) {
 		f := &forge{}
 		ref := f.dirOf()
@@ -376,25 +398,62 @@ func readAll(fsys fs.FS, name string) error {
 	return err
 }
 
-// TestHugeSparse: a file of 4 GiB without data is legal; its end is read
-// without what lies before.
+// TestHugeSparse: a file of more than 4 GiB with data at its end alone is
+// legal; the end is read without what lies before.
 func TestHugeSparse(t *testing.T) {
-	f := &forge{}
-	const blocks = 1 << 20
-	file := f.file(0, blocks<<12, make([]uint32, blocks)...)
-	s := f.open(t, f.dirOf(item{"sparse", file, 2}))
+	f := &forge{data: []byte("the end")}
+	const holes = 1<<20 + 3 // of 4 KiB
+	const size = holes<<12 + 7
+	words := make([]uint32, holes+1)
+	words[holes] = 7 | 1<<24
+	s := f.open(t, f.dirOf(item{"sparse", f.file(96, size, words...), 2}))
 	r, err := s.Open("sparse")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	p := bytes.Repeat([]byte{1}, 100)
-	for _, off := range []int64{blocks<<12 - 100, 5 << 30 / 2, 0, blocks<<12 - 100} {
+	for _, off := range []int64{size - 100, 5 << 30 / 2, 0, size - 100} {
+		p := bytes.Repeat([]byte{1}, 100)
 		if n, err := r.(io.ReaderAt).ReadAt(p, off); n != 100 || err != nil && err != io.EOF {
 			t.Fatalf("%d, %v", n, err)
 		}
-		if !bytes.Equal(p, make([]byte, 100)) {
-			t.Fatal("a hole is not zero")
+		want := make([]byte, 100)
+		if off == size-100 {
+			copy(want[93:], "the end")
+		}
+		if !bytes.Equal(p, want) {
+			t.Fatalf("at %d: %q", off, p)
+		}
+	}
+}
+
+// shifted is an image whose bytes behind the superblock lie by bytes farther back.
+type shifted struct {
+	b  []byte
+	by int64
+}
+
+func (s shifted) ReadAt(p []byte, off int64) (int, error) {
+	if off < 96 {
+		return bytes.NewReader(s.b).ReadAt(p, off)
+	}
+	return bytes.NewReader(s.b).ReadAt(p, max(0, off-s.by))
+}
+
+// TestLargeImage: positions beyond 4 GiB and 8 TiB.
+func TestLargeImage(t *testing.T) {
+	for _, by := range []int64{5 << 30, 9 << 40} {
+		f := &forge{data: []byte("far away")}
+		b := f.image(f.dirOf(item{"file", f.file(uint64(96+by), 8, 8|1<<24), 2}))
+		for _, at := range []int{40, 48, 64, 72, len(b) - 8} {
+			le.PutUint64(b[at:], le.Uint64(b[at:])+uint64(by))
+		}
+		s, err := squashfs.Open(shifted{b, by}, by+int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := fs.ReadFile(s, "file"); err != nil || string(got) != "far away" {
+			t.Errorf("%q, %v", got, err)
 		}
 	}
 }

@@ -44,9 +44,11 @@ const (
 	maxPaths  = 256      // directories that were found by their path
 
 	maxEntries  = 1 << 18   // entries of one directory that ReadDir returns
+	maxText     = 16 << 20  // bytes of their names
 	maxListing  = 256 << 20 // bytes of one directory's listing
 	maxScan     = 16 << 20  // bytes of a listing that one lookup reads
 	maxDirs     = 1 << 19   // directories that are entered
+	maxListed   = 64 << 20  // bytes of their listings before the table is measured
 	maxBlocks   = 1 << 24   // blocks of one file: 64 GiB at 4 KiB, 2 TiB at 128 KiB
 	maxPath     = 4096      // bytes of a path, PATH_MAX
 	maxLinks    = 40        // symbolic links in one path, as Linux
@@ -73,6 +75,7 @@ type FS struct {
 	names   lru[nameKey, dirent]
 	paths   lru[string, *inode]
 	dirs    map[uint64]uint64 // directories that were entered, and a hash of the way to them
+	table   tableMeter
 }
 
 // Open reads the superblock of an image of size bytes and its table of owners.
