@@ -230,3 +230,52 @@ func TestFixCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestFixUVProject: the edit of pyproject.toml and the commands put the CUDA
+// build into a project whose lock file holds the CPU build, and uv sync keeps it.
+func TestFixUVProject(t *testing.T) {
+	l := newFixLab(t)
+	dir := filepath.Join(l.dir, "project")
+	write(t, filepath.Join(dir, "pyproject.toml"), `[project]
+name = "train"
+version = "0.1"
+requires-python = "==3.11.*"
+dependencies = ["helper-lib", "torch==2.6.0"]
+
+[[tool.uv.index]]
+name = "pytorch-cpu"
+url = "https://download.pytorch.org/whl/cpu"
+explicit = true
+
+[tool.uv.sources]
+torch = { index = "pytorch-cpu" }
+
+[tool.uv]
+environments = ["sys_platform == 'linux' and platform_machine == 'x86_64'"]
+`)
+	if out, code := l.sh(dir, "uv sync -q --python /usr/bin/python3"); code != 0 {
+		t.Fatal(out)
+	}
+	py := filepath.Join(dir, ".venv", "bin", "python")
+	if got := l.imports(py); !strings.HasPrefix(got, "2.6.0+cpu ") {
+		t.Fatalf("the project starts with %s", got)
+	}
+	// What people type: it is gone with the next sync.
+	l.sh(dir, "uv pip install --reinstall-package torch 'torch==2.6.0+cu124' --index-url https://download.pytorch.org/whl/cu124 && uv sync -q")
+	if got := l.imports(py); !strings.HasPrefix(got, "2.6.0+cpu ") {
+		t.Errorf("uv sync kept %s", got)
+	}
+	script, code := l.sh(dir, "ncclinic fix --python .venv/bin/python --project pyproject.toml --driver 550.54.15 --gpu A100 --format sh")
+	if code != 1 {
+		t.Fatalf("fix: exit %d\n%s", code, script)
+	}
+	write(t, filepath.Join(dir, "fix.sh"), script)
+	for run := 1; run <= 2; run++ {
+		if out, code := l.sh(dir, "sh fix.sh && uv sync -q"); code != 0 {
+			t.Fatalf("run %d: %s\n%s", run, out, script)
+		}
+		if got := l.imports(py); !strings.HasPrefix(got, "2.6.0+cu124 ") {
+			t.Fatalf("run %d: imports %s\n%s", run, got, script)
+		}
+	}
+}
