@@ -9,7 +9,7 @@ TESTFLAGS ?= -timeout 30m
 # Packages that run commands or read this machine; all others build for js/wasm.
 NATIVE = /internal/(run|cli|testenv|collect/node|collect/slurm)$$
 
-.PHONY: build test bench lint docs docs-check static wasm fuzz deps clean
+.PHONY: build test test-wheels bench lint docs docs-check static wasm fuzz deps clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(OUT)/ncclinic ./cmd/ncclinic
@@ -19,6 +19,11 @@ deps:
 
 test: deps
 	$(GO) test $(TESTFLAGS) ./...
+
+# Real wheels of many releases and platforms, and one tree in every form and compressor (6 GB of downloads, once).
+test-wheels:
+	lab/deps.sh morewheels
+	NCCLINIC_WHEELS=1 $(GO) test -count=1 -timeout 60m -run 'RealWheels|RealForms' ./internal/collect/target
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./bench/...

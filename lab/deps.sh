@@ -9,6 +9,7 @@
 #           release that this machine already uses, unpacked into the cache, not installed
 # wheels    real torch wheels from the package index, unpacked into the cache
 # tools     uv from the package index, in an environment of its own in the cache
+# morewheels  only when it is named: the wheels of lab/wheels.txt, for make test-wheels
 #
 # The cache is $NCCLINIC_CACHE, else /var/cache/ncclinic-test for root, else
 # ${XDG_CACHE_HOME:-~/.cache}/ncclinic-test. It takes about 9 GB.
@@ -16,7 +17,7 @@ set -eu
 umask 022
 here=$(cd "$(dirname "$0")" && pwd)
 
-packages="slurm-wlm slurmctld slurmd slurm-client munge
+packages="slurm-wlm slurmctld slurmd slurm-client munge slurmdbd mariadb-server-core
 	python3 python3-pip python3-venv python3-torch
 	lmod squashfs-tools ripgrep shellcheck strace iproute2 nftables
 	xz-utils zstd lz4 unzip binutils procps util-linux ca-certificates git make"
@@ -240,6 +241,27 @@ install_tools() {
 	echo "$sum" >"$cache/tools.done"
 }
 
+install_morewheels() {
+	sum="1 $(sha256sum <"$here/wheels.txt")"
+	is_done more-wheels "$sum" && return
+	say "fetching torch wheels of many releases and platforms (6 GB, once)"
+	mkdir -p "$cache/more-wheels"
+	sed '/^#/d' "$here/wheels.txt" | while read -r py platform req; do
+		version=${req#torch==}
+		file=$(find "$cache/more-wheels" -name "torch-${version%% *}-*-$platform.whl")
+		# What is there already is only checked against its hash.
+		if [ -n "$file" ] && echo "${req##*:}  $file" | sha256sum -c --status; then
+			continue
+		fi
+		echo "$req" >"$cache/more-wheels/requirement"
+		retry pip download --progress-bar off --no-deps --only-binary=:all: --require-hashes --implementation cp \
+			--python-version "$py" --platform "$platform" -d "$cache/more-wheels" -r "$cache/more-wheels/requirement" </dev/null ||
+			die "torch for $platform could not be fetched"
+	done
+	rm -f "$cache/more-wheels/requirement"
+	echo "$sum" >"$cache/more-wheels.done"
+}
+
 mkdir -p "$cache"
 # One at a time: two would unpack over each other.
 if command -v flock >/dev/null && [ -z "${NCCLINIC_DEPS_LOCKED:-}" ]; then
@@ -252,7 +274,8 @@ for part in "$@"; do
 	nvidia) install_nvidia ;;
 	wheels) install_wheels ;;
 	tools) install_tools ;;
+	morewheels) install_morewheels ;;
 	cache) echo "$cache" ;;
-	*) die "unknown part $part: packages, nvidia, wheels or tools" ;;
+	*) die "unknown part $part: packages, nvidia, wheels, tools or morewheels" ;;
 	esac
 done

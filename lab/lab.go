@@ -414,22 +414,22 @@ func (c *Cluster) mark() string { return "NCCLINIC_LAB=" + c.Dir }
 func (c *Cluster) waitIdle(ctx context.Context) error {
 	var last string
 	for {
-		out, _ := c.Command(ctx, "sinfo", "--noheader", "--Node", "--format=%t").CombinedOutput()
+		out, _ := c.Command(ctx, "sinfo", "--noheader", "--Node", "--format=%N=%t").CombinedOutput()
 		last = strings.TrimSpace(string(out))
-		idle := 0
+		idle := map[string]bool{} // a node stands there once for each partition
 		for _, f := range strings.Fields(last) {
-			if f == "idle" {
-				idle++
+			if n, ok := strings.CutSuffix(f, "=idle"); ok {
+				idle[n] = true
 			}
 		}
-		if idle == len(c.Nodes) {
+		if len(idle) == len(c.Nodes) {
 			return nil
 		}
 		if err := c.dead(); err != nil {
 			return err
 		}
 		if err := sleep(ctx, 20*time.Millisecond); err != nil {
-			return fmt.Errorf("%d of %d nodes are idle: %w; sinfo: %s", idle, len(c.Nodes), err, last)
+			return fmt.Errorf("%d of %d nodes are idle: %w; sinfo: %s", len(idle), len(c.Nodes), err, last)
 		}
 	}
 }

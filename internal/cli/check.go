@@ -106,6 +106,9 @@ func (a *app) check(ctx context.Context, args []string, g gatherFlags, t targetF
 			return a.table(ctx, files, g, t)
 		}
 	}
+	if len(args) == 1 && isLibrary(args[0]) {
+		return a.checkLibrary(args[0], t.explain)
+	}
 	g.also = t.explain
 	var bs []*fact.Bundle
 	for i := range max(1, len(args)) {

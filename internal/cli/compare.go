@@ -82,9 +82,26 @@ func (a *app) textCompare(sides []side, ds []difference) error {
 	fmt.Fprintln(a.Out)
 	rows := [][]string{{"", "A", "B"}}
 	for _, d := range ds {
-		rows = append(rows, []string{d.Fact, fact.Clip(orDash(d.A), 200), fact.Clip(orDash(d.B), 200)})
+		rows = append(rows, []string{a.factName(d.Fact), fact.Clip(orDash(d.A), 200), fact.Clip(orDash(d.B), 200)})
 	}
 	return render.Table(a.Out, rows, st)
+}
+
+// factsZH are the names of facts in Chinese; those that are missing are the same in both languages.
+var factsZH = map[string]string{
+	"platform": "平台", "distribution": "发行版", "python": "解释器", "python version": "Python 版本", "torch version": "torch 版本", "torch CUDA": "torch 的 CUDA",
+	"torch HIP": "torch 的 HIP", "torch folder": "torch 目录", "torch origin": "torch 来源", "torch: others on the path": "路径上其他 torch 的个数",
+	"NCCL compiled in": "编入 NCCL", "NCCL asked for": "要求的 NCCL", "GPU kernels": "GPU 架构", "network plugins": "网络插件", "driver": "驱动", "GPUs": "GPU", "container": "容器",
+}
+
+func (a *app) factName(s string) string {
+	if rest, ok := strings.CutPrefix(s, "package "); ok {
+		return a.tr(s, "软件包 "+rest)
+	}
+	if zh, ok := factsZH[s]; ok {
+		return a.tr(s, zh)
+	}
+	return s
 }
 
 // differences compares what decides how training starts, the torch itself first.

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"github.com/ncclinic/ncclinic/internal/explain"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/mask"
-	"github.com/ncclinic/ncclinic/internal/render"
 	"github.com/ncclinic/ncclinic/rules"
 )
 
@@ -62,11 +60,17 @@ scontrol 等），按内容识别，并指出原因。也可以同时给出 "ncc
 	a.addOutputFlags(c)
 	c.Flags().Lookup("format").Usage = a.tr("form of the report: text, json or sarif", "报告格式：text、json 或 sarif")
 	c.Flags().StringVar(&limit, "limit", "", a.tr("read at most this much of each input, after decompression (10M, 2G)", "每个输入最多读取的字节数（解压后），如 10M、2G"))
-	c.Flags().StringVar(&since, "since", "", a.tr("leave out events before this time (2026-11-30T10:00 or 2h)", "忽略该时间之前的事件（2026-11-30T10:00 或 2h）"))
+	c.Flags().StringVar(&since, "since", "", a.tr("leave out events before this time (2026-11-30T10:00, or an age: 2h, 3d)", "忽略该时间之前的事件（2026-11-30T10:00，或距今时长：2h、3d）"))
 	return c
 }
 
 func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
+	if f := a.out.format; f != "text" && f != "json" && f != "sarif" {
+		return usagef("--format: %q is not text, json or sarif", f)
+	}
+	if a.out.maxEvidence < 1 {
+		return usagef("--max-evidence: %d is less than 1", a.out.maxEvidence)
+	}
 	base, err := a.load("cause")
 	if err != nil {
 		return err
@@ -76,6 +80,13 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 		return err
 	}
 	o.Signatures = signatures(lb)
+	args, own := reports(args)
+	if len(args) == 0 && len(own) == 1 {
+		return a.showAgain(own[0], lb)
+	}
+	if len(args) == 0 {
+		return usagef("%s", a.tr("several reports of ncclinic and no log: show them one by one", "给了多个 ncclinic 报告而没有日志：请逐个查看"))
+	}
 	args, facts, err := bundles(args)
 	if err != nil {
 		return err
@@ -99,7 +110,19 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 		return usageError{err}
 	}
 	if f, ok := allBinary(l); ok {
-		return usagef("%s: %s", f, a.tr("not a text file", "不是文本文件"))
+		why := "not a text file"
+		if i := slices.IndexFunc(l.Problems, func(p fact.Problem) bool { return p.What == f }); i >= 0 {
+			why = l.Problems[i].Why
+		}
+		return usagef("%s: %s", f, diag.Reason(why, a.lang))
+	}
+	for _, p := range own {
+		l.Problems = append(l.Problems, fact.Problem{What: p, Why: a.tr(ownReport, ownReportZh)})
+	}
+	for _, f := range l.Files {
+		if f.Kind == fact.KindReport {
+			l.Problems = append(l.Problems, fact.Problem{What: f.Path, Why: a.tr(ownReport, ownReportZh)})
+		}
 	}
 	sure := explain.TorchDir(l) != "" // asked before facts are added to what the log says
 	facts = slices.DeleteFunc(facts, func(g given) bool { return !g.fits(l, a) })
@@ -140,28 +163,14 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 	rep.Ran = append(explain.Ran(&rep, l, base.Set()), mergeRan(ran)...)
 	texts := bothTexts{base, lb}
 	rep.Tool = Version
-	switch a.out.format {
-	case "json":
-		err = render.JSON(a.Out, &rep, texts, a.lang)
-	case "text":
-		var st render.Style
-		if st, err = a.style(); err != nil {
-			return err
-		}
-		err = render.Text(a.Out, &rep, texts, render.TextOptions{Lang: a.lang, Style: st, Verbose: a.out.verbose, MaxEvidence: a.out.maxEvidence})
-	case "sarif":
-		err = render.SARIF(a.Out, &rep, texts, a.lang)
-	default:
-		return usagef("--format: %q is not text, json or sarif", a.out.format)
-	}
-	if err != nil {
-		return err
-	}
-	if c := rep.ExitCode(); c != 0 {
-		return exitError(c)
-	}
-	return nil
+	return a.showReport(&rep, texts)
 }
+
+// A report of this program among logs.
+const (
+	ownReport   = "a report of ncclinic, not a log: not used"
+	ownReportZh = "是 ncclinic 的报告，不是日志，未采用"
+)
 
 // bothTexts finds the prose of causes, then that of log rules.
 type bothTexts struct {
@@ -192,12 +201,12 @@ const maxInputs = 200000
 func (a *app) inputs(args []string) ([]logs.Input, error) {
 	var out []logs.Input
 	seen := map[string]bool{}
-	add := func(path string) {
+	add := func(path string, from origin) {
 		if seen[path] || len(out) >= maxInputs {
 			return
 		}
 		seen[path] = true
-		in := logs.Input{Path: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
+		in := logs.Input{Path: path, Node: from.node, Task: from.task, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
 		if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
 			in.Limit = streamLimit
 		}
@@ -213,7 +222,7 @@ func (a *app) inputs(args []string) ([]logs.Input, error) {
 		case err == nil && st.IsDir():
 			err := filepath.WalkDir(arg, func(p string, d fs.DirEntry, err error) error {
 				if err == nil && d.Type().IsRegular() && !strings.HasPrefix(d.Name(), ".") {
-					add(p)
+					add(p, origin{})
 				}
 				return nil
 			})
@@ -221,41 +230,20 @@ func (a *app) inputs(args []string) ([]logs.Input, error) {
 				return nil, usageError{err}
 			}
 		case err == nil:
-			add(arg)
-		default:
+			add(arg, origin{})
+		case strings.ContainsAny(arg, "%*?["):
 			m := expand(arg)
 			if len(m) == 0 {
-				return nil, usageError{err}
+				return nil, usagef(a.tr("%s: no file has such a name", "%s：没有匹配的文件"), arg)
 			}
-			for _, p := range m {
-				add(p)
+			for _, x := range m {
+				add(x.path, x.origin)
 			}
+		default:
+			return nil, usageError{err}
 		}
 	}
 	return out, nil
-}
-
-// expand finds the files of a pattern: shell globs, and Slurm's %j, %t, %N.
-func expand(arg string) []string {
-	pat := arg
-	if strings.Contains(pat, "%") {
-		var b strings.Builder
-		for i := 0; i < len(pat); i++ {
-			if pat[i] == '%' && i+1 < len(pat) && strings.IndexByte("AabJjNnstux", pat[i+1]) >= 0 {
-				b.WriteByte('*')
-				i++
-				continue
-			}
-			b.WriteByte(pat[i])
-		}
-		pat = b.String()
-	}
-	m, err := filepath.Glob(pat)
-	if err != nil {
-		return nil
-	}
-	sort.Strings(m)
-	return m
 }
 
 // size reads 10M, 2G, 4096.
@@ -284,15 +272,27 @@ func size(s string) (int64, error) {
 	return n * mul, nil
 }
 
-// when reads a time or an age.
+// when reads a time or an age as the clock on the wall shows it, which is what
+// logs show too: 10:00 here is 10:00 UTC in the result, whatever the zone.
 func when(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
-	if d, err := time.ParseDuration(s); err == nil {
-		return now.Add(-d), nil
+	wall := func(t time.Time) time.Time {
+		return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 	}
-	for _, f := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
+	if n, ok := strings.CutSuffix(s, "d"); ok {
+		if k, err := strconv.Atoi(n); err == nil && k >= 0 && k < 1e5 {
+			return wall(now.AddDate(0, 0, -k)), nil
+		}
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return wall(now.Add(-d)), nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return wall(t.In(now.Location())), nil
+	}
+	for _, f := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
 		if t, err := time.Parse(f, s); err == nil {
 			return t, nil
 		}

@@ -54,7 +54,10 @@ func bundles(args []string) (rest []string, out []given, err error) {
 }
 
 // isBundle looks for the schema at the beginning of a file, where WriteBundle puts it.
-func isBundle(path string) bool {
+func isBundle(path string) bool { return startsWith(path, `"ncclinic.facts/`) }
+
+// startsWith reports whether a file is a JSON object whose first bytes have a word.
+func startsWith(path, word string) bool {
 	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
 		return false
 	}
@@ -65,7 +68,7 @@ func isBundle(path string) bool {
 	defer f.Close()
 	head, _ := io.ReadAll(io.LimitReader(f, 512))
 	head = bytes.TrimSpace(head)
-	return bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head, []byte(`"ncclinic.facts/`))
+	return bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head, []byte(word))
 }
 
 // addTo tells the judge of logs what a bundle says of the environment, as a
@@ -173,18 +176,42 @@ func adopt(rep, check *diag.Report, sure bool) {
 }
 
 // nothingToJudge corrects a report that is ok only because nothing was there to
-// judge: no line of a log, or scripts alone, which lint judges.
+// judge: no line of a log, scripts alone, which lint judges, or a log of which
+// the end could not be read, which is where failures stand.
 func nothingToJudge(rep *diag.Report, l *fact.Logs) {
 	if rep.Verdict != diag.OK {
 		return
 	}
+	more := diag.Finding{ID: "unknown", Role: diag.Context, Severity: diag.Note, Certainty: diag.Possible, Args: diag.Args{}, Count: 1}
+	need := func(cmd string) {
+		if len(more.Needs) < 4 {
+			more.Needs = append(more.Needs, cmd)
+		}
+	}
+	for _, f := range l.Files {
+		switch {
+		case f.Path == "-" && (f.Cut || f.Broken):
+			need("… | tail -n 2000 | ncclinic explain -")
+		case f.Cut:
+			need("tail -n 2000 " + shellWord(f.Path) + " | ncclinic explain -")
+		case f.Broken:
+			need(wholeCheck(f.Path))
+		}
+	}
+	defer func() {
+		if len(more.Needs) > 0 {
+			rep.Verdict = diag.Unknown
+			rep.Findings = append(rep.Findings, more)
+			*rep = rep.Normal()
+		}
+	}()
 	var scripts []string
 	lines := 0
 	for _, f := range l.Files {
 		switch f.Kind {
 		case fact.KindScript:
 			scripts = append(scripts, f.Path)
-		case fact.KindBinary:
+		case fact.KindBinary, fact.KindReport:
 		default:
 			lines += f.Lines
 		}
@@ -198,17 +225,19 @@ func nothingToJudge(rep *diag.Report, l *fact.Logs) {
 			rep.Problems = append(rep.Problems, fact.Problem{What: f.Path, Why: "empty"})
 		}
 	}
-	if len(scripts) == 0 {
-		return
-	}
-	f := diag.Finding{ID: "unknown", Role: diag.Context, Severity: diag.Note, Certainty: diag.Possible, Args: diag.Args{}, Count: 1}
 	for _, s := range scripts {
-		if len(f.Needs) < 4 {
-			f.Needs = append(f.Needs, "ncclinic lint "+shellWord(s))
+		need("ncclinic lint " + shellWord(s))
+	}
+}
+
+// wholeCheck is the command that says whether a file is whole and readable.
+func wholeCheck(path string) string {
+	for ext, tool := range map[string]string{".gz": "gzip", ".xz": "xz", ".zst": "zstd", ".bz2": "bzip2"} {
+		if strings.HasSuffix(path, ext) {
+			return tool + " -t " + shellWord(path)
 		}
 	}
-	rep.Findings = append(rep.Findings, f)
-	*rep = rep.Normal()
+	return "ls -l " + shellWord(path)
 }
 
 // allBinary reports that no input was text, and names the first.

@@ -41,6 +41,7 @@ func TestExplainGiven(t *testing.T) {
 	script := write("train.sbatch", "#!/bin/bash\n#SBATCH --nodes=2\nsrun python train.py\n")
 	healthy := write("ok.out", "Epoch 1/3 loss 0.2\nSaved checkpoint\n")
 	empty := write("empty.out", "")
+	core := write("core.17", "\x7fELF\x02\x01\x01"+strings.Repeat("\x00", 9)+"\x04\x00>\x00"+strings.Repeat("CUDA out of memory\x00", 100))
 	binary := write("bin", "\x7fELF\x02\x00\x00\x00\x00\x00\x00\x00")
 	for _, c := range []struct {
 		args []string
@@ -64,6 +65,8 @@ func TestExplainGiven(t *testing.T) {
 		{[]string{"-"}, exitUnsure, "empty"},
 		{[]string{empty, healthy}, exitOK, "No sign"},
 		{[]string{binary}, exitUsage, "not a text file"},
+		{[]string{core}, exitUsage, "a core dump, not a text file"},
+		{[]string{core, healthy}, exitOK, "core.17: a core dump, not a text file"},
 		{nil, exitUsage, "explain needs a file"},
 	} {
 		var out bytes.Buffer

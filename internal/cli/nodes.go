@@ -49,6 +49,20 @@ var nodesOnly = []string{"jobid", "nodelist", "partition", "node-count", "srun-a
 func (a *app) addNodes(c *cobra.Command, g *gatherFlags) {
 	var n nodesFlags
 	a.addNodesFlags(c, &n)
+	c.Long += a.tr(`
+
+With --nodes it looks at all nodes of a Slurm job: one probe on each through a single
+srun, judged and compared. Inside a job these are the job's nodes; --jobid names
+another job, --nodelist or --partition make a short allocation. It names the nodes
+that differ, those that do not answer, and those that the others cannot reach, and
+ends with a list for sbatch --exclude. With --live a real process group is formed
+over all ranks.`, `
+
+加上 --nodes 时检查 Slurm 作业的所有节点：用一次 srun 在每个节点上启动一个探测进程，逐个诊断并
+互相比较。在作业中检查本作业的节点；--jobid 指定其他作业；--nodelist 或 --partition 申请一个短时
+分配。结果列出与众不同的节点、没有应答的节点、其他节点连不到的节点，最后给出可用于
+sbatch --exclude 的列表。再加 --live 时，会在所有 rank 上建立真实的进程组。`)
+	c.Example += "\n  ncclinic check --nodes\n  ncclinic check --nodes --jobid 4711 --live"
 	single := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if n.on {

@@ -86,6 +86,22 @@ func isTarget(name string) (bool, error) {
 	return n > 0 && !strings.HasPrefix(text, "{"), nil
 }
 
+// isLibrary reports whether a path is an ELF file.
+func isLibrary(name string) bool {
+	st, err := os.Stat(name)
+	if err != nil || !st.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 4)
+	n, _ := f.Read(head)
+	return string(head[:n]) == "\x7fELF"
+}
+
 // readTarget opens an artefact and reads its facts.
 func (a *app) readTarget(ctx context.Context, name string, g gatherFlags, t targetFlags) (*fact.Bundle, error) {
 	limit := g.timeout
@@ -99,6 +115,9 @@ func (a *app) readTarget(ctx context.Context, name string, g gatherFlags, t targ
 		return nil, a.targetError(name, err)
 	}
 	defer tg.Close()
+	if tg.Kind == source.KindLibrary {
+		return nil, usagef("%s: %s", name, a.tr("a shared library alone: check it by itself", "单个动态库：请单独检查"))
+	}
 	b := &fact.Bundle{Schema: fact.BundleSchema, Tool: Version}
 	if tg.FS == nil { // a folder of packages, looked at where it is
 		g.python = name

@@ -34,7 +34,13 @@ const Undecided = "what was given does not decide it"
 // reasonsZh translates the words of Reporter.Skip; keys that end in a blank are
 // followed by something variable. A test holds that no reason is missing.
 var reasonsZh = map[string]string{
-	"nodes were not connected with each other": "没有测试节点之间的连接",
+	"the compressed data ends in the middle: what follows was not there to read": "压缩数据在中途结束，后面的内容没有",
+	"not a text file":              "不是文本文件",
+	"a core dump, not a text file": "是 core dump，不是文本文件",
+	"empty":                        "空文件",
+	"reading stopped after the limit, in bytes (--limit): ": "已达到读取上限（--limit），字节数：",
+	"events that carry no date and are kept: ":              "没有日期、因而保留的事件数：",
+	"nodes were not connected with each other":              "没有测试节点之间的连接",
 	Undecided:                                                      "所给的输入不足以判定",
 	"no log was given":                                             "没有给出日志",
 	"no batch script was given":                                    "没有给出批处理脚本",

@@ -26,6 +26,7 @@ func Run(set *Set, b *fact.Bundle) Report {
 // Decide orders findings that were put together from several runs, and sets
 // verdict and cause as Run does.
 func Decide(set *Set, rep Report) Report {
+	rep.Cause = nil
 	decide(set, &rep)
 	return rep.Normal()
 }

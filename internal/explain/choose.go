@@ -129,6 +129,7 @@ func (v *view) report() diag.Report {
 	at := map[string]int{}
 	for n, i := range order {
 		c := cs[i]
+		v.envArgs(&c)
 		f := v.set.Finding(c.rule, c.id, c.cert, c.args, c.ev...)
 		f.Where, f.Needs = v.cleanWhere(c.where), c.needs
 		switch {

@@ -19,7 +19,7 @@ func (v *view) decideDriver() {
 	if len(old) > 0 {
 		b := v.build()
 		if o, n, cmd, ok := v.replaced(); ok && (!explicitTorch(cmd) || flavour(o.V) != "" && flavour(n.V) == "") {
-			c := v.add(cand{id: "torch-replaced-by-dependency", cert: diag.Proven, args: diag.Args{"old": o.V, "new": n.V, "command": cmd}, over: append(over, "torch-needs-newer-driver")}, cap4(old)...)
+			c := v.add(cand{id: "torch-replaced-by-dependency", cert: diag.Proven, args: wanted(o, n, cmd), over: append(over, "torch-needs-newer-driver")}, cap4(old)...)
 			v.said(c, o, n)
 		} else if ss, dir, ok := v.userSiteShadows(b); ok {
 			c := v.add(cand{id: "env-user-site-shadows", cert: diag.Proven, args: diag.Args{"dir": dir}, over: append(over, "torch-needs-newer-driver")}, cap4(old)...)
@@ -128,12 +128,31 @@ var (
 
 func (v *view) xids(hard bool) []fact.Said {
 	var out []fact.Said
+	begin := v.began()
 	for _, s := range v.facts(kind.Xid) {
-		if hwXid[s.V] == hard {
+		if hwXid[s.V] == hard && (begin == 0 || s.TK != fact.TimeFull || s.Time >= begin-day) {
 			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// day in milliseconds: the kernel's log and the job's may use other time zones.
+const day = 24 * 3600 * 1000
+
+// began is the first stamp of the logs that tell of training, 0 when none tells.
+func (v *view) began() int64 {
+	trains := map[int]bool{}
+	for _, s := range v.l.Streams {
+		trains[s.File] = true
+	}
+	var t int64
+	for _, s := range v.facts("first-time") {
+		if trains[s.File] && s.TK == fact.TimeFull && (t == 0 || s.Time < t) {
+			t = s.Time
+		}
+	}
+	return t
 }
 
 // faults are errors that nvidia-smi -q shows of this boot: uncorrectable ones of
@@ -158,7 +177,7 @@ func (v *view) decideHardware() {
 	es := v.ev("S213", "S214", "S330", "S226", "log-nvidia-smi-gpu-lost")
 	xid := v.xids(true)
 	v.used["S329"] = true
-	soft := v.ev("S208", "S209", "S210", "S212", "log-hip-illegal-access")
+	soft := v.ev("S208", "S209", "S210", "S212", "log-hip-illegal-access", "log-cuda-kernel-exception")
 	launch := v.ev("S211")
 	unknown := v.peek("S194", "S188", "S195", "S402")
 	faults := v.faults()
@@ -485,11 +504,14 @@ func (v *view) containerWithoutGPU() ([]fact.Evidence, bool) {
 func (v *view) recipeWithoutGPU() []fact.Evidence {
 	by := map[int]fact.Said{}
 	for _, s := range v.facts(kind.Recipe) {
-		if s.Name == "gpu" {
-			return nil
-		}
-		if _, ok := by[s.File]; !ok {
+		if _, ok := by[s.File]; !ok && s.Name != "gpu" {
 			by[s.File] = s
+		}
+	}
+	for _, s := range v.facts(kind.Recipe) {
+		// What a node offers is no request: only the recipe's own file hands a GPU over.
+		if _, ok := by[s.File]; ok && s.Name == "gpu" {
+			return nil
 		}
 	}
 	var out []fact.Evidence
@@ -822,11 +844,13 @@ func (v *view) decideArch() {
 	covers, known := archCovers(lists, caps)
 	switch {
 	case len(warn) > 0 && (!known || !covers):
-		c := v.add(cand{id: "torch-gpu-arch-unsupported", cert: diag.Proven, over: []string{"run-exception"}}, cap4(append(es[:1:1], warn...))...)
+		c := v.add(cand{id: "torch-gpu-arch-unsupported", cert: diag.Proven, over: []string{"run-exception"}, args: v.archArgs(lists, caps, warn)}, cap4(append(es[:1:1], warn...))...)
 		v.said(c, first(lists, 1)...)
+		told(c)
 	case known && !covers:
-		c := v.add(cand{id: "torch-gpu-arch-unsupported", cert: diag.Proven, over: []string{"run-exception"}}, cap4(es)...)
+		c := v.add(cand{id: "torch-gpu-arch-unsupported", cert: diag.Proven, over: []string{"run-exception"}, args: v.archArgs(lists, caps, warn)}, cap4(es)...)
 		v.said(c, append(first(lists, 1), first(caps, 1)...)...)
+		told(c)
 	case ext != "" && (covers || !known && knownExtension(ext)):
 		cert := diag.Likely
 		if covers {
@@ -846,6 +870,58 @@ func (v *view) decideArch() {
 		v.unknown(es, "nvidia-smi --query-gpu=name,compute_cap --format=csv; python -c 'import torch; print(torch.cuda.get_arch_list())'", "CUDA_LAUNCH_BLOCKING=1 python …   # shows the call that has no kernel")
 	}
 }
+
+var warnsOf = lazyre.New(`^\s*(.+?) with CUDA capability sm_(\d+)(\d) is not compatible`)
+
+// archArgs names the GPU and what the build has code for, where both are told.
+func (v *view) archArgs(lists, caps []fact.Said, warn []*fact.Event) diag.Args {
+	a := diag.Args{}
+	for _, e := range warn {
+		if m := warnsOf.FindStringSubmatch(e.Text); m != nil {
+			a["device"], a["cap"] = m[1], m[2]+"."+m[3]
+			break
+		}
+	}
+	if a["device"] == "" && len(caps) > 0 {
+		a["cap"], a["device"] = caps[len(caps)-1].V, "GPU"
+		if gs := v.facts(kind.GPU); len(gs) > 0 {
+			a["device"] = gs[0].V
+		}
+	}
+	if len(lists) > 0 {
+		a["archs"] = lists[0].V
+	}
+	if a["device"] != "" && a["archs"] != "" {
+		a["variant"] = "told"
+		if n, ok := strings.CutPrefix(newestArch(a["archs"]), "sm_"); ok && len(n) > 1 && v.interpreter() != "" {
+			a["age"] = "newer"
+			if archNumber(n) > archNumber(strings.ReplaceAll(a["cap"], ".", "")) {
+				a["age"] = "older"
+			}
+		}
+	}
+	return a
+}
+
+// told lets the cause's own words stand where they name more than the message does.
+func told(c *cand) {
+	if c.args["variant"] == "told" {
+		c.rule = ""
+	}
+}
+
+// newestArch returns the last sm_ entry of a list, which ascends.
+func newestArch(list string) string {
+	last := ""
+	for _, f := range strings.Fields(list) {
+		if strings.HasPrefix(f, "sm_") {
+			last = f
+		}
+	}
+	return last
+}
+
+func archNumber(s string) int { return atoi(strings.TrimRight(s, "af")) }
 
 // capabilities are what the input says of the GPUs, else what their names tell.
 func (v *view) capabilities() []fact.Said {

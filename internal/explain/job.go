@@ -245,11 +245,11 @@ func (v *view) jobCancelled(j *fact.Job) {
 	case !ok:
 		c.cert = diag.Likely
 		c.needs = []string{"sacct -j " + j.ID + " -o JobID,State%30,ExitCode,End"}
-	case by == "0" || by == "root":
-		c.args["variant"] = "root"
-		at = j.CancelledBy.At
 	case j.UID.IsKnown() && by == itoa(j.UID.V) || by == j.User.Or(""):
 		c.args["variant"], c.args["user"] = "owner", j.User.Or(by)
+		at = j.CancelledBy.At
+	case by == "0" || by == "root":
+		c.args["variant"] = "root"
 		at = j.CancelledBy.At
 	default:
 		c.args["variant"], c.args["user"] = "other", by

@@ -24,7 +24,7 @@ func (v *view) decideMore() {
 			}
 		}
 		if o, n, cmd, ok := v.replaced(); ok && !explicitTorch(cmd) {
-			c := v.add(cand{id: "torch-replaced-by-dependency", cert: diag.Proven, args: diag.Args{"old": o.V, "new": n.V, "command": cmd}, over: []string{"run-exception"}}, cap4(es)...)
+			c := v.add(cand{id: "torch-replaced-by-dependency", cert: diag.Proven, args: wanted(o, n, cmd), over: []string{"run-exception"}}, cap4(es)...)
 			v.said(c, o, n)
 		} else if len(vision) > 0 {
 			c := v.add(cand{id: "torch-extension-built-for-other-torch", cert: diag.Likely, over: []string{"run-exception"}}, cap4(vision)...)

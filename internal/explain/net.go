@@ -396,6 +396,10 @@ func inShm(text string) bool {
 // peers judges a hang over peer-to-peer: a run without it passes, or the
 // platform redirects peer requests.
 func (v *view) peers() {
+	if es := v.ev("log-simple-p2p-failed"); len(es) > 0 {
+		v.add(cand{id: "gpu-peer-access-broken", cert: diag.Proven, forced: true, over: []string{"run-collective-hang"}}, cap4(es)...)
+		return
+	}
 	acs := v.facts(kind.ACS)
 	p2p := false
 	var via fact.Said

@@ -89,7 +89,7 @@ func missingInput(l *fact.Logs) map[string]bool {
 	lines, scripts := 0, 0
 	for i := range l.Files {
 		switch l.Files[i].Kind {
-		case fact.KindScript, fact.KindSource, fact.KindBinary:
+		case fact.KindScript, fact.KindSource, fact.KindBinary, fact.KindReport:
 		default:
 			lines += l.Files[i].Lines
 		}

@@ -122,6 +122,9 @@ func (v *view) ended() {
 		if by.V != "" || typed.Line > 0 {
 			cert = diag.Proven
 		}
+		if v.stacksHang(cancel) {
+			return
+		}
 		c := cand{id: "job-cancelled", cert: cert, tier: 1, over: []string{"run-collective-hang"}}
 		p := v.add(c, cap4(cancel)...)
 		v.said(p, by)
@@ -137,6 +140,33 @@ func (v *view) ended() {
 	} else if len(cancel) > 0 {
 		v.unsure = append(v.unsure, cancel...)
 	}
+}
+
+// waitFrame matches functions in which a process waits for GPUs or other ranks.
+var waitFrame = lazyre.New(`(?i)^(?:synchronize|wait|barrier|monitored_barrier|item|_?(?:all_?reduce|all_?gather|reduce_?scatter|broadcast|all_?to_?all|send|recv|reduce|gather|scatter|isend|irecv)\w*)$`)
+
+// stacksHang judges a job that a person ended after looking at it: the main
+// threads of several processes stood in the same wait.
+func (v *view) stacksHang(cancel []*fact.Event) bool {
+	top := map[string]fact.Said{}
+	var order []fact.Said
+	for _, s := range v.facts(kind.Stack) {
+		if _, ok := top[s.Name]; !ok {
+			top[s.Name] = s
+			order = append(order, s)
+		}
+	}
+	if len(order) < 2 || !waitFrame.MatchString(order[0].V) {
+		return false
+	}
+	for _, s := range order[1:] {
+		if s.V != order[0].V || s.Aux != order[0].Aux {
+			return false
+		}
+	}
+	c := v.add(cand{id: "run-collective-hang", cert: diag.Likely, tier: 1, over: []string{"job-cancelled"}, needs: []string{hangNeeds}}, cap4(cancel)...)
+	v.said(c, first(order, 4)...)
+	return true
 }
 
 // finallyDone: sacct says that the job completed, or the last file ends well.

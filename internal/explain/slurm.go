@@ -218,6 +218,7 @@ func (v *view) bashed() {
 	}
 	oom := v.peek("S249", "S250", "S251", "S252")
 	if len(oom) == 0 {
+		v.bashedOutside(run)
 		return
 	}
 	c := v.add(cand{id: "slurm-not-submitted", cert: diag.Likely, over: []string{"host-out-of-memory"}}, cap4(oom)...)
@@ -230,6 +231,32 @@ func (v *view) bashed() {
 	}
 	for _, s := range v.batch() {
 		c.ev = append(c.ev, s.opts("mem")...)
+	}
+}
+
+// bashedOutside judges a batch script that was run with bash where no job is:
+// the variables that Slurm sets in a job are empty.
+func (v *view) bashedOutside(run fact.ShellCmd) {
+	var sign []fact.Evidence
+	for _, e := range v.peek("log-scontrol-empty-hostlist") {
+		sign = append(sign, v.evidence(e.Place, e.Text))
+	}
+	for _, x := range v.peek("log-launcher-empty-argument") {
+		sign = append(sign, v.evidence(x.Place, x.Text))
+	}
+	if len(sign) == 0 {
+		return
+	}
+	for _, s := range v.facts(kind.Env) {
+		if (s.Name == "SLURM_JOB_ID" || s.Name == "SLURM_JOBID") && s.V != "" {
+			return
+		}
+	}
+	c := v.add(cand{id: "slurm-not-submitted", cert: diag.Likely, at: run.Place, over: []string{"gpu-driver-missing", "gpu-not-allocated", "run-exception", "rdzv-host-unresolvable", "torch-cpu-build", "slurm-service-fault"}})
+	c.ev = append(append(c.ev, v.evidence(run.Place, run.Text)), sign...)
+	c.where = append(c.where, v.where(run.Place))
+	for _, s := range v.batch() {
+		c.ev = append(c.ev, s.first()...)
 	}
 }
 

@@ -298,7 +298,7 @@ func (v *view) decideBuild() {
 	if o, n, cmd, ok := v.replaced(); ok {
 		if !explicitTorch(cmd) || flavour(o.V) != "" && flavour(n.V) == "" {
 			c := mk("torch-replaced-by-dependency", diag.Proven, o, n)
-			c.args = mergeArgs(c.args, diag.Args{"old": o.V, "new": n.V, "command": cmd})
+			c.args = mergeArgs(c.args, wanted(o, n, cmd))
 			c.over = []string{"torch-cpu-build", "torch-built-without-nccl"}
 			return
 		}
@@ -571,11 +571,26 @@ func (v *view) unknown(es []*fact.Event, needs ...string) {
 func (v *view) pythonPathShadows() (ss []fact.Said, dir string, ok bool) {
 	tdir, _ := v.torchDir()
 	for _, d := range v.pythonPath() {
+		if x := v.torchFrame(d.V); x != nil {
+			return []fact.Said{d, {Place: x.Place, Text: d.V + "/torch"}}, d.V, true
+		}
 		if tdir != "" && (tdir == d.V || strings.HasPrefix(tdir, d.V+"/")) || tdir == "" && torchish(d.V+"/") {
 			return []fact.Said{d}, d.V, true
 		}
 	}
 	return nil, "", false
+}
+
+// torchFrame returns an exception that was raised in the torch of a folder.
+func (v *view) torchFrame(dir string) *fact.Exception {
+	for _, x := range v.exc {
+		for _, f := range x.Frames {
+			if strings.HasPrefix(f.File, dir+"/torch/") {
+				return x
+			}
+		}
+	}
+	return nil
 }
 
 func torchish(d string) bool {
@@ -934,4 +949,13 @@ func (v *view) moduleEv(c *cand, words ...string) {
 			}
 		}
 	}
+}
+
+// wanted describes the torch that an installation took away: the fix puts it back.
+func wanted(o, n fact.Said, cmd string) diag.Args {
+	a := diag.Args{"old": o.V, "new": n.V, "command": cmd}
+	if tag := flavour(o.V); strings.HasPrefix(tag, "cu") {
+		a["public_version"], a["cuda_tag"] = public(o.V), tag
+	}
+	return a
 }

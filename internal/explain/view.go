@@ -31,21 +31,22 @@ type Options struct {
 
 // view is the input with the indexes that deciders ask.
 type view struct {
-	l       *fact.Logs
-	set     *diag.Set
-	opt     Options
-	scripts []*script
-	sources []fact.SourceText
-	bySig   map[string][]*fact.Event
-	byRule  map[string][]*fact.Event
-	allSig  map[string][]*fact.Event // with those that were survived
-	used    map[string]bool          // signatures that a decider has judged
-	cands   []cand
-	exc     []*fact.Exception
-	dead    bool
-	lastExc map[int]int // by file: line of the last exception that is no echo
-	needs   []string    // of an unknown verdict
-	unsure  []*fact.Event
+	l         *fact.Logs
+	set       *diag.Set
+	opt       Options
+	scripts   []*script
+	sources   []fact.SourceText
+	bySig     map[string][]*fact.Event
+	byRule    map[string][]*fact.Event
+	allSig    map[string][]*fact.Event // with those that were survived
+	used      map[string]bool          // signatures that a decider has judged
+	cands     []cand
+	exc       []*fact.Exception
+	dead      bool
+	launchers bool        // tasks start several ranks each
+	lastExc   map[int]int // by file: line of the last exception that is no echo
+	needs     []string    // of an unknown verdict
+	unsure    []*fact.Event
 }
 
 // cand is a possible cause.
@@ -77,6 +78,7 @@ func newView(l *fact.Logs, set *diag.Set, o Options) *view {
 		}
 	}
 	v.jobFacts()
+	v.launchers = v.tasksAreLaunchers()
 	v.dead = v.deathSigns() || v.jobFailed() || v.sacctFailed()
 	v.lastExc = map[int]int{}
 	for i := range l.Exceptions {
@@ -214,8 +216,7 @@ func (v *view) evidence(p fact.Place, text string) fact.Evidence {
 	if k := v.l.Files; p.File < len(k) && k[p.File].Kind == fact.KindScript {
 		e.Source = fact.SrcScript
 	}
-	if p.Rank >= 0 {
-		r := p.Rank
+	if r := v.rankOf(p); r >= 0 {
 		e.Rank = &r
 	}
 	return e
@@ -242,7 +243,7 @@ func (v *view) rankOf(p fact.Place) int {
 	if p.Rank >= 0 {
 		return p.Rank
 	}
-	if p.Task >= 0 && !v.tasksAreLaunchers() {
+	if p.Task >= 0 && !v.launchers {
 		return p.Task
 	}
 	return -1

@@ -50,6 +50,8 @@ type Job struct {
 	WorkDir Val[string] `json:"workDir,omitzero"`
 	Command Val[string] `json:"command,omitzero"` // path of the batch script at submission
 
+	SubmitLine Val[string] `json:"submitLine,omitzero"` // command line of the submission, words joined by blanks
+
 	Steps  []JobStep    `json:"steps,omitempty"`
 	Before []JobRun     `json:"before,omitempty"` // earlier runs of a job that was requeued, oldest first
 	Others []JobSibling `json:"others,omitempty"` // other tasks of the array, other components

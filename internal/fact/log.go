@@ -23,6 +23,7 @@ const (
 	KindSource  = "source"  // a Python program
 	KindListing = "listing" // output of pip list, env, dmesg, sacct …
 	KindBinary  = "binary"  // not text; not read
+	KindReport  = "report"  // nothing but reports of this program
 )
 
 // LogFile is one input.
@@ -31,8 +32,9 @@ type LogFile struct {
 	Kind    string `json:"kind"`
 	Bytes   int64  `json:"bytes"` // after decompression
 	Lines   int    `json:"lines"`
-	Cut     bool   `json:"cut,omitempty"` // reading stopped at the limit
-	Rank    int    `json:"rank"`          // from the file's name; -1: none
+	Cut     bool   `json:"cut,omitempty"`    // reading stopped at the limit
+	Broken  bool   `json:"broken,omitempty"` // reading failed on the way: half of a compressed file
+	Rank    int    `json:"rank"`             // from the file's name; -1: none
 	Node    string `json:"node,omitempty"`
 	Labeled bool   `json:"labeled,omitempty"` // lines carry srun --label prefixes
 }

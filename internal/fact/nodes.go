@@ -97,16 +97,25 @@ type Reach struct {
 	Nodes  int       `json:"nodes"`  // how many took part
 	Tested int       `json:"tested"` // connections that were tried
 	Good   int       `json:"good"`
+	Ways   []Way     `json:"ways,omitempty"`
 	Faults []NoReach `json:"faults,omitempty"` // connections that failed, the first hundreds
 	Failed int       `json:"failed"`           // how many failed
 	// Explain is the smallest set of nodes, or of pairs of networks, that explains all faults.
 	Explain []Blame `json:"explain,omitempty"`
 }
 
+// Way counts the connections of one kind.
+type Way struct {
+	Way    string `json:"way"`
+	Tested int    `json:"tested"`
+	Failed int    `json:"failed"`
+}
+
 // Ways on which a connection was tried.
 const (
 	WayNCCL   = "nccl"   // the address of the interface that NCCL would choose
 	WayGloo   = "gloo"   // the one that Gloo would choose
+	WayBoth   = "both"   // NCCL and Gloo would choose the same
 	WayMaster = "master" // MASTER_ADDR and MASTER_PORT
 )
 

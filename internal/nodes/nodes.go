@@ -28,7 +28,15 @@ func Judge(set *diag.Set, b *fact.Bundle) diag.Report {
 	rep.Subject = b.Subject
 	judged, found := onGroups(one, b.Nodes, &rep)
 	rep.Findings = append(found, rep.Findings...)
-	fold(rep.Findings, b.Nodes)
+	for i := range rep.Findings { // both runs chose a cause of their own
+		f := &rep.Findings[i]
+		if f.Role == diag.Contributing || f.Role == diag.Symptom {
+			f.Role = diag.Cause
+		}
+		f.Explains = nil
+	}
+	fold(rep.Findings)
+	absoluteFirst(rep.Findings)
 	if judged < len(b.Nodes.Groups) {
 		n := 0
 		for _, g := range b.Nodes.Groups[judged:] {
@@ -129,11 +137,6 @@ func onGroups(set *diag.Set, s *fact.NodeSet, rep *diag.Report) (judged int, out
 	for _, k := range order {
 		h := at[k]
 		f := h.f
-		// Roles are given anew over all nodes.
-		if f.Role == diag.Contributing || f.Role == diag.Symptom {
-			f.Role = diag.Cause
-		}
-		f.Explains = nil
 		args := diag.Args{}
 		for n, v := range f.Args {
 			args[n] = v
@@ -180,7 +183,7 @@ var explainedBy = map[string][]string{
 // fold makes a difference a consequence of the exact cause that a rule found on
 // the very nodes that are odd: on a node with a CPU build, another torch than
 // elsewhere is no second problem.
-func fold(fs []diag.Finding, s *fact.NodeSet) {
+func fold(fs []diag.Finding) {
 	for i := range fs {
 		d := &fs[i]
 		about, odd := d.Args["about"], d.Args["odd"]
@@ -198,6 +201,23 @@ func fold(fs []diag.Finding, s *fact.NodeSet) {
 				c.Explains = append(c.Explains, d.ID)
 				break
 			}
+		}
+	}
+}
+
+// absoluteFirst lets what is wrong on all nodes come before what differs
+// between them: a cluster that is CPU-only everywhere stays broken when one
+// node has another release.
+func absoluteFirst(fs []diag.Finding) {
+	everywhere := slices.ContainsFunc(fs, func(f diag.Finding) bool {
+		return f.Role == diag.Cause && f.Severity == diag.Error && f.Certainty != diag.Possible && f.Args["nodes_all"] != ""
+	})
+	if !everywhere {
+		return
+	}
+	for i := range fs {
+		if fs[i].Args["about"] != "" && fs[i].Role == diag.Cause {
+			fs[i].Role = diag.Contributing
 		}
 	}
 }

@@ -314,7 +314,7 @@ func (x *textReport) unseen() {
 				x.p.line("  " + fmt.Sprintf(x.ui.more, len(x.rep.Problems)-i))
 				break
 			}
-			x.p.hang(2, "- ", Clean(pr.What+": "+pr.Why, false))
+			x.p.hang(2, "- ", Clean(pr.What+x.ui.colon+diag.Reason(pr.Why, x.o.Lang), false))
 		}
 	}
 	reasons := map[string][]string{}

@@ -31,6 +31,8 @@ func passed() []syscall.Signal {
 }
 
 // signalPipe is the end of the pipe that the handler writes to.
+//
+//lint:ignore U1000 the handler, which is assembly, reads it
 var signalPipe int32 = -1
 
 // handlers returns the addresses of the handler and of what ends it.

@@ -42,6 +42,10 @@ var _ = Checks.Add("torch-no-nccl", func(b *fact.Bundle, r *diag.Reporter) {
 	}
 	f := r.Hit("torch-built-without-nccl", c, a, ev...)
 	if c != diag.Proven {
-		f.Need("ncclinic check --live")
+		if b.Target.Kind != "" {
+			f.Need("python -c 'import torch.distributed as d; print(d.is_nccl_available())'")
+		} else {
+			f.Need("ncclinic check --live")
+		}
 	}
 })

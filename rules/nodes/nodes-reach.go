@@ -19,10 +19,8 @@ var _ = Checks.Add("nodes-reach", func(b *fact.Bundle, r *diag.Reporter) {
 	if x.Failed == 0 || len(x.Explain) == 0 {
 		return
 	}
-	failed := map[string]int{}
 	var iface, kind string
 	for _, f := range x.Faults {
-		failed[f.Way]++
 		if iface == "" && f.Iface != "" {
 			iface = f.Iface
 		}
@@ -52,9 +50,10 @@ var _ = Checks.Add("nodes-reach", func(b *fact.Bundle, r *diag.Reporter) {
 		a["odd"], a["node"] = e.Nodes, e.Nodes
 	}
 	cause, c := "rdzv-unreachable", diag.Proven
-	if failed[fact.WayMaster] == 0 && iface != "" && tested(b, fact.WayMaster) {
+	if nowhere(x) {
 		// The name of the first node leads there over another interface.
 		cause, c = "net-interface-wrong", diag.Likely
+		delete(a, "odd")
 	}
 	f := r.Hit(cause, c, a, ev...)
 	for _, e := range x.Explain {
@@ -62,9 +61,16 @@ var _ = Checks.Add("nodes-reach", func(b *fact.Bundle, r *diag.Reporter) {
 	}
 })
 
-// tested reports whether connections of that way were among those that worked:
-// the first node listened on MASTER_PORT.
-func tested(b *fact.Bundle, way string) bool {
-	free, ok := b.Nodes.PortFree.Get()
-	return ok && free && b.Nodes.Reach.V.Good > 0 && way == fact.WayMaster
+// nowhere reports whether no connection at all works over an interface that
+// NCCL or Gloo would choose, while MASTER_ADDR is reached from everywhere.
+func nowhere(x fact.Reach) bool {
+	dead, master := false, false
+	for _, w := range x.Ways {
+		if w.Way == fact.WayMaster {
+			master = w.Tested > 0 && w.Failed == 0
+		} else {
+			dead = dead || w.Tested > 0 && w.Failed == w.Tested
+		}
+	}
+	return dead && master
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"strings"
 
@@ -23,6 +24,7 @@ const (
 	maxDynStr   = 8 << 20
 	maxFatBins  = 8
 	maxArchText = 512
+	maxLinkedIn = 96 << 20 // of a compressed library, for the text of an NCCL that is linked in
 )
 
 // Symbols that a build with a backend defines. The names of type information
@@ -238,6 +240,9 @@ func (b *build) backends(cpu, py *buildLib) {
 				b.t.NCCLStatic = fact.Of(false, fact.FileExcerpt(path.Join(b.t.Dist.V.Dir, "METADATA"), "Requires-Dist: "+r))
 			}
 		}
+		if !b.t.NCCLStatic.Looked() {
+			b.linkedIn("libtorch_cuda_cpp.so", "libtorch_cuda.so")
+		}
 	default:
 		b.static(append(gpu, py, mono))
 	}
@@ -283,6 +288,56 @@ func (b *build) backend(symbols []string, mangled string, py *buildLib, libs ...
 		at = fact.FileExcerpt(py.path, "no symbol of "+mangled[2:]+"; no "+path.Base(libs[0].path))
 	}
 	return fact.Of(false, at)
+}
+
+// linkedIn looks for NCCL's own text in the beginning of libraries that may have it linked in.
+func (b *build) linkedIn(names ...string) {
+	for _, name := range names {
+		l := b.lib(name)
+		n := b.tr.at(l.path)
+		if l.absent() || n.err != nil {
+			continue
+		}
+		f, err := b.m.FS.Open(source.Rel(n.real))
+		if err != nil {
+			continue
+		}
+		v, c := findNCCL(io.LimitReader(f, maxLinkedIn))
+		f.Close()
+		if v != "" {
+			at := fact.FileExcerpt(l.path, "NCCL version "+v+"+cuda"+c)
+			b.t.NCCLStatic, b.t.NCCLVersion = fact.Of(true, at), fact.Of(v, at)
+			return
+		}
+	}
+}
+
+// findNCCL looks for the text that NCCL prints.
+func findNCCL(r io.Reader) (version, cuda string) {
+	const lap = 64
+	lit := []byte("NCCL version ")
+	buf := make([]byte, 0, 256<<10)
+	for {
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		for from := 0; ; {
+			i := bytes.Index(buf[from:], lit)
+			if i < 0 {
+				break
+			}
+			i += from
+			if m := ncclVersion.FindSubmatch(buf[i:min(len(buf), i+lap)]); m != nil {
+				return string(m[1]), string(m[2])
+			}
+			from = i + len(lit)
+		}
+		if err != nil {
+			return "", ""
+		}
+		if len(buf) > cap(buf)/2 {
+			buf = append(buf[:0], buf[len(buf)-lap:]...)
+		}
+	}
 }
 
 // bound looks only at whether libtorch_python binds the class, which it does in

@@ -378,6 +378,9 @@ func (s *loads) version(name string, o *ldso.Object, owners []string, d fact.Dis
 	return version, cuda
 }
 
+// NCCLText returns the release of a libnccl and the CUDA that it was built for, by its own text.
+func NCCLText(f *elfx.File) (version, cuda string, err error) { return ncclText(f) }
+
 // ncclText finds the text that NCCL prints, in its read-only data of about 200 KB.
 func ncclText(f *elfx.File) (version, cuda string, err error) {
 	sec, ok, err := f.Section(".rodata")

@@ -41,6 +41,8 @@ type Parser struct {
 	tres     bool   // the table of sacct has a column AllocTRES
 	echo     string // variable whose value the last command shows
 	cmdAge   int
+	spyPID   string // process whose stack py-spy shows
+	spyLeft  int    // frames of it that are still read
 }
 
 // NewParser starts a file.
@@ -162,7 +164,7 @@ func (p *Parser) Feed(text, msg string, pl fact.Place, nccl bool, out *fact.List
 			return
 		}
 	}
-	if p.echoed(msg, add) || p.answers(msg, add) || p.kernel(msg, add) || p.detail(msg, add) || p.ports(msg, add) || p.queue(msg, add) || p.says(text, msg, add) || p.recipes(msg, add) || p.forms(text, msg, add) {
+	if p.echoed(msg, add) || p.answers(msg, add) || p.kernel(msg, add) || p.detail(msg, add) || p.ports(msg, add) || p.queue(msg, add) || p.says(text, msg, add) || p.recipes(msg, add) || p.spy(text, add) || p.forms(text, msg, add) {
 		return
 	}
 	p.tables(text, msg, add)
@@ -277,7 +279,7 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 			return
 		}
 		row := msg
-		if p.header == "conda" {
+		if p.header == "conda" || strings.Contains(p.lastCmd, "mamba list") || strings.Contains(p.lastCmd, "conda list") {
 			row = strings.TrimLeft(msg, " ") // micromamba indents
 		}
 		if m := pixiRow.FindStringSubmatch(row); m != nil {

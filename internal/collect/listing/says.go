@@ -11,6 +11,13 @@ var (
 	// accelerate env, transformers env, diffusers-cli env
 	envTorch = lazyre.New(`^[- ]*PyTorch version \(GPU\??\)\s*: (\d\S*)(?: \((True|False|NA)\))?`)
 	spackPkg = lazyre.New(`\bpy-torch@=?(\d[\d.]*)(\S*(?: +[+~-]\S+)*)`)
+	// programs that print what torch says of itself
+	sayCUDA = lazyre.New(`\btorch\.version\.(cuda|hip)['")]*(?:\s*(?:[:=,]|->|is\b))+\s*['"]?(None|\d+\.\d+)`)
+	sayNCCL = lazyre.New(`(?i)\b(?:is_nccl_available(?:\(\))?|nccl[ _]available\??)['")]*(?:\s*(?:[:=,]|->|is\b))+\s*(True|False)\b`)
+	sayAny  = lazyre.New(`(?i)\b(?:torch\.cuda\.is_available(?:\(\))?|cuda[ _](?:is[ _])?available\??)['")]*(?:\s*(?:[:=,]|->|is\b))+\s*(True|False)\b`)
+	sayDist = lazyre.New(`(?i)\b(?:torch\.distributed|dist)\.is_available(?:\(\))?['")]*(?:\s*(?:[:=,]|->|is\b))+\s*(True|False)\b`)
+	// ls of the folder that pip writes beside a package
+	distInfo = lazyre.New(`(?:^|\s)(/\S*/(?:site|dist)-packages)/torch-(\d[\w.+%]*)\.dist-info/?(?:$|:)`)
 	// version.py of torch
 	verFile = lazyre.New(`^(__version__|cuda|hip|xpu)(?:: Optional\[str\])? = (None|'[^']+'|"[^"]+")$`)
 	rowGone = lazyre.New(`^\s*([-+])\s+(?:py)?torch\s+(\d[\w.]*)\s+(\S+)\s+\S+`)
@@ -28,6 +35,27 @@ func (p *Parser) says(text, msg string, add adder) bool {
 			if m[2] == "True" || m[2] == "False" {
 				add(kind.CUDAAvail, "", m[2], "")
 			}
+			return true
+		}
+	}
+	if len(msg) < 240 && (strings.Contains(msg, "vailable") || strings.Contains(msg, "torch.version.")) && (strings.Contains(msg, "True") || strings.Contains(msg, "False") || strings.Contains(msg, "torch.version.")) {
+		for _, m := range sayCUDA.FindAllStringSubmatch(msg, -1) {
+			add(map[string]string{"cuda": kind.TorchCUDA, "hip": kind.TorchHIP}[m[1]], "", m[2], "")
+		}
+		for _, k := range []struct {
+			re   *lazyre.Regexp
+			kind string
+		}{{sayNCCL, kind.NCCLAvail}, {sayAny, kind.CUDAAvail}, {sayDist, kind.DistAvail}} {
+			if m := k.re.FindStringSubmatch(msg); m != nil {
+				add(k.kind, "", strings.ToUpper(m[1][:1])+strings.ToLower(m[1][1:]), "")
+			}
+		}
+	}
+	if strings.Contains(msg, "-packages/torch-") {
+		if m := distInfo.FindStringSubmatch(msg); m != nil {
+			prefix, _, _ := strings.Cut(m[1], "/lib/python")
+			add(kind.PkgEnv, "torch", prefix, "")
+			add(kind.Pkg, "torch", strings.ReplaceAll(m[2], "%2B", "+"), "")
 			return true
 		}
 	}

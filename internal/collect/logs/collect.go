@@ -21,6 +21,8 @@ type Input struct {
 	Open func() (io.ReadCloser, error)
 	// Limit, when not 0, is lower than that of Options: for streams without an end.
 	Limit int64
+	Node  string // host that wrote it; "": not told
+	Task  *int   // task of a step that wrote it; nil: not told
 }
 
 // Collect reads all inputs. What cannot be read is a problem of the result;
@@ -37,20 +39,21 @@ func Collect(ctx context.Context, ins []Input, o Options) (*fact.Logs, error) {
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}
-		r.begin(in.Path)
+		r.begin(in)
 		l := limit
 		if in.Limit > 0 && in.Limit < l {
 			l = in.Limit
 		}
 		if err := r.open(ctx, in, l); err != nil {
 			out.Problems = append(out.Problems, fact.Problem{What: in.Path, Why: r.mask(err.Error())})
+			out.Files[r.file].Broken = !errors.Is(err, errBinary)
 			if out.Files[r.file].Bytes == 0 && !errors.Is(err, errBinary) {
 				r.end()
 				continue
 			}
 		}
 		if out.Files[r.file].Cut {
-			out.Problems = append(out.Problems, fact.Problem{What: in.Path, Why: fmt.Sprintf("reading stopped after %d bytes (--limit)", l)})
+			out.Problems = append(out.Problems, fact.Problem{What: in.Path, Why: fmt.Sprintf("reading stopped after the limit, in bytes (--limit): %d", l)})
 		}
 		read++
 		r.end()
@@ -210,7 +213,7 @@ func (r *reader) finish() {
 	}
 	r.years()
 	if !r.opt.Since.IsZero() {
-		r.since(r.opt.Since)
+		dropBefore(out, r.opt.Since)
 	}
 }
 
@@ -258,31 +261,4 @@ func (r *reader) years() {
 			p.TK = fact.TimeFull
 		}
 	})
-}
-
-func (r *reader) since(from time.Time) {
-	ms := from.UnixMilli()
-	old := func(p fact.Place) bool { return p.TK == fact.TimeFull && p.Time < ms }
-	ev := r.out.Events[:0]
-	for _, e := range r.out.Events {
-		if !old(e.Place) {
-			ev = append(ev, e)
-		}
-	}
-	r.out.Events = ev
-	ex := r.out.Exceptions[:0]
-	for _, e := range r.out.Exceptions {
-		e.Sigs = nil
-		if !old(e.Place) {
-			ex = append(ex, e)
-		}
-	}
-	r.out.Exceptions = ex
-	wk := r.out.Works[:0]
-	for _, w := range r.out.Works {
-		if !old(w.Place) {
-			wk = append(wk, w)
-		}
-	}
-	r.out.Works = wk
 }

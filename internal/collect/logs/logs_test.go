@@ -65,7 +65,7 @@ func TestHead(t *testing.T) {
 		{"submitit WARNING (2022-10-06 21:36:11,310) - Caught", -1, -1, -1, "", "Caught", "10-06 21:36:11"},
 	} {
 		r := newReader(newEngine(nil), Options{}, &fact.Logs{})
-		r.begin("x")
+		r.begin(Input{Path: "x"})
 		h, msg := r.parseHead(c.line)
 		pl := r.place(h, 1)
 		when := ""

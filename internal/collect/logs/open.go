@@ -3,7 +3,9 @@ package logs
 import (
 	"bufio"
 	"bytes"
+	"compress/bzip2"
 	"compress/gzip"
+	"errors"
 	"io"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -15,8 +17,23 @@ import (
 // maxDict bounds what a compressed stream may make us allocate.
 const maxDict = 32 << 20
 
+// errHalf is the end of a compressed stream before its end: a job that still
+// runs, a full disk, a copy that broke off.
+var errHalf = errors.New("the compressed data ends in the middle: what follows was not there to read")
+
+// halfReader has words for a compressed stream that ends too early.
+type halfReader struct{ in io.Reader }
+
+func (h halfReader) Read(p []byte) (int, error) {
+	n, err := h.in.Read(p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errHalf
+	}
+	return n, err
+}
+
 // decode returns a reader of UTF-8 text for a stream that may be compressed
-// with gzip, xz or zstd and may be UTF-16. It reads through br.
+// with gzip, bzip2, xz or zstd and may be UTF-16. It reads through br.
 func decode(in io.Reader, br *bufio.Reader) (io.Reader, error) {
 	br.Reset(in)
 	magic, _ := br.Peek(6)
@@ -28,6 +45,8 @@ func decode(in io.Reader, br *bufio.Reader) (io.Reader, error) {
 			return nil, err
 		}
 		out = z
+	case bytes.HasPrefix(magic, []byte("BZh")) && len(magic) == 6 && magic[3] >= '1' && magic[3] <= '9' && magic[4] == 0x31 && magic[5] == 0x41:
+		out = bzip2.NewReader(br)
 	case bytes.HasPrefix(magic, []byte{0xfd, '7', 'z', 'X', 'Z', 0}):
 		z, err := (xz.ReaderConfig{DictCap: maxDict}).NewReader(br)
 		if err != nil {
@@ -46,7 +65,7 @@ func decode(in io.Reader, br *bufio.Reader) (io.Reader, error) {
 		}
 		return br, nil
 	}
-	ub := bufio.NewReaderSize(out, 64<<10)
+	ub := bufio.NewReaderSize(halfReader{out}, 64<<10)
 	magic, _ = ub.Peek(4)
 	if enc := utf16Order(magic); enc != 0 {
 		return &utf16Reader{in: ub, big: enc == 2}, nil

@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ncclinic/ncclinic/internal/collect/listing"
 	"github.com/ncclinic/ncclinic/internal/fact"
@@ -56,7 +57,7 @@ var anchors = []string{
 	"Driver Version:", "NVIDIA-SMI ", "AllocTRES=", "CUDA used to build", "packages in environment", "torch.__version__",
 	"oom_kill", "oom-kill", "Xid (PCI", "command not found", "restart_count=", "will restart worker group", "Found existing installation",
 	"Successfully installed ", "Initializing distributed: GLOBAL_RANK", "Detected mixed local Net", "invoked oom-killer",
-	"NoDevFiles", "Assertion `", "Unable to open device",
+	"NoDevFiles", "Assertion `", "Unable to open device", " test session starts ", " passed in ", " passed, ",
 }
 
 func newEngine(sigs []Signature) *engine {
@@ -100,6 +101,7 @@ func newEngine(sigs []Signature) *engine {
 
 // reader reads one file after the other into one fact.Logs.
 type reader struct {
+	tests *mark // where a run of pytest began
 	*engine
 	opt  Options
 	out  *fact.Logs
@@ -107,6 +109,8 @@ type reader struct {
 
 	file     int
 	fileRank int
+	fileTask int  // -1: not told
+	nodeTold bool // fileNode is more than a guess from the name
 	fileNode string
 	labeled  bool
 	nodes    map[string]bool
@@ -142,7 +146,10 @@ type reader struct {
 	own            map[int][]int // by rank: its facts about work of its own
 	lineBase       int
 	lastHitLine    int
-	inReport       bool
+	inReport       reportState
+	reportLines    int // lines of the report so far
+	reports, plain int // reports in this file, and lines that are of none
+	para, headline int // lines since the last empty one, and which of them may be a verdict
 	prevLineNo     int
 	failing        bool           // something was met in this file: new shapes of lines are not progress
 	shown          int            // index+1 of the script that a command shows
@@ -172,10 +179,18 @@ func newReader(e *engine, o Options, out *fact.Logs) *reader {
 }
 
 // begin starts a file.
-func (r *reader) begin(path string) {
+func (r *reader) begin(in Input) {
+	path := in.Path
 	r.out.Files = append(r.out.Files, fact.LogFile{Path: path, Kind: fact.KindLog})
 	r.file = len(r.out.Files) - 1
 	r.fileRank, r.fileNode = fromName(path)
+	if r.nodeTold = in.Node != ""; r.nodeTold {
+		r.fileNode = in.Node
+	}
+	r.fileTask = -1
+	if in.Task != nil {
+		r.fileTask = *in.Task
+	}
 	r.out.Files[r.file].Rank, r.out.Files[r.file].Node = r.fileRank, r.fileNode
 	r.labeled = false
 	r.now, r.last = stamp{}, stamp{}
@@ -187,7 +202,8 @@ func (r *reader) begin(path string) {
 	r.prog, r.progAll = map[int]int{}, 0
 	r.shapes = map[uint64]int{}
 	r.own = map[int][]int{}
-	r.inReport, r.failing, r.stamped, r.shown = false, false, false, 0
+	r.inReport, r.reports, r.plain, r.para, r.headline = noReport, 0, 0, 0, 0
+	r.failing, r.stamped, r.shown = false, false, 0
 	r.list = listing.NewParser(path)
 }
 
@@ -227,9 +243,14 @@ func (r *reader) line(no int, raw []byte) {
 	h, msg := r.parseHead(text)
 	pl := r.place(h, no)
 	if text == "" {
+		r.prev, r.para, r.headline = "", 0, 0
+		return
+	}
+	if r.report(text) {
 		r.prev = ""
 		return
 	}
+	r.plainLine(text)
 	if r.session(text, msg, pl) {
 		return
 	}
@@ -240,13 +261,15 @@ func (r *reader) line(no int, raw []byte) {
 	if r.shown > 0 {
 		r.keepShown(no, raw)
 	}
-	if r.report(text) {
+	if r.suite(msg, pl) {
 		return
 	}
 	r.list.Feed(text, msg, pl, h.nccl, &r.out.Listing, r.mask)
 	exc := r.readTrace(h, msg, pl)
-	r.readExit(msg, pl)
-	if strings.Contains(msg, "Work") || strings.Contains(msg, "last enqueued") {
+	if text[0] != '"' { // a member of a JSON object, which quotes
+		r.readExit(msg, pl)
+	}
+	if text[0] != '"' && strings.Contains(msg, "Work") || strings.Contains(msg, "last enqueued") {
 		r.readWork(msg, pl)
 	}
 	r.match(h, msg, text, pl, exc)
@@ -321,6 +344,9 @@ func (r *reader) place(h head, no int) fact.Place {
 	pl := fact.Place{File: r.file, Line: no, Rank: h.rank, Local: h.local, Task: h.task, Node: h.node, PID: h.pid}
 	if pl.Rank < 0 {
 		pl.Rank = r.fileRank
+	}
+	if pl.Task < 0 {
+		pl.Task = r.fileTask
 	}
 	if pl.Node == "" {
 		pl.Node = r.fileNode
@@ -442,7 +468,7 @@ func (r *reader) hit(lit int, msg string, pl fact.Place, exc int) {
 			if pl.TK != 0 && x.TK == pl.TK && pl.Time < x.Time {
 				n := x.Count
 				*x = e
-				x.Count, x.After, x.Text = n, r.progressMark(pl.Rank), fact.Clip(r.mask(msg), 400)
+				x.Count, x.After, x.Text = n, r.progressMark(pl.Rank), r.excerpt(msg, pos, len(l))
 			}
 			continue
 		}
@@ -451,7 +477,7 @@ func (r *reader) hit(lit int, msg string, pl fact.Place, exc int) {
 			continue
 		}
 		r.evCount[si]++
-		e.Text = fact.Clip(r.mask(msg), 400)
+		e.Text = r.excerpt(msg, pos, len(l))
 		e.After = r.progressMark(pl.Rank)
 		if exc >= 0 && exc < len(r.out.Exceptions) {
 			e.Exc = r.out.Exceptions[exc].Type
@@ -460,6 +486,21 @@ func (r *reader) hit(lit int, msg string, pl fact.Place, exc int) {
 		r.evSeen[key] = len(r.out.Events)
 		r.out.Events = append(r.out.Events, e)
 	}
+}
+
+// excerpt is what is quoted of a line: its beginning, or what stands around the
+// literal where that comes later.
+func (r *reader) excerpt(msg string, pos, n int) string {
+	const max, lead = 400, 80
+	msg = r.mask(msg)
+	if pos+n <= max || pos > len(msg) {
+		return fact.Clip(msg, max)
+	}
+	from := pos - lead
+	for from < len(msg) && !utf8.RuneStart(msg[from]) {
+		from++
+	}
+	return "…" + fact.Clip(msg[from:], max)
 }
 
 func argKey(a map[string]string) string {
@@ -569,16 +610,9 @@ func (r *reader) ncclRank(h head, msg string) {
 	}
 }
 
-// report skips lines that another tool's report, or this tool's own, put there.
-func (r *reader) report(text string) bool {
-	if strings.Contains(text, "ncclinic.report/v1") || strings.Contains(text, "\"findings\":") && strings.HasPrefix(text, "{") {
-		return true
-	}
-	return false
-}
-
 // end closes a file: marks become the number of progress lines that follow.
 func (r *reader) end() {
+	r.markReport()
 	fix := func(file, rank int, mark *int) {
 		if file != r.file {
 			return

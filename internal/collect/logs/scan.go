@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 
@@ -53,11 +54,14 @@ func (r *reader) scanFile(ctx context.Context, in io.Reader, limit int64) error 
 	sample = bytes.TrimPrefix(sample, []byte{0xef, 0xbb, 0xbf})
 	if notText(sample[:min(len(sample), 8<<10)]) {
 		f.Kind = fact.KindBinary
+		if isCore(sample) {
+			return errCore
+		}
 		return errBinary
 	}
 	r.labeled = labels(string(sample[:min(len(sample), headSize)]))
 	f.Labeled = r.labeled
-	if r.fileNode != "" && !bytes.Contains(sample, []byte(r.fileNode)) {
+	if r.fileNode != "" && !r.nodeTold && !bytes.Contains(sample, []byte(r.fileNode)) {
 		r.fileNode, f.Node = "", "" // the name of the file only looks like a host
 	}
 	if kind := textKind(f.Path, sample); kind != fact.KindLog && len(sample) < wholeSize {
@@ -101,7 +105,16 @@ func (r *reader) readSample(in io.Reader) ([]byte, error) {
 	}
 }
 
-var errBinary = errors.New("not a text file")
+var (
+	errBinary = errors.New("not a text file")
+	errCore   = fmt.Errorf("a core dump, %w", errBinary)
+)
+
+// isCore reports whether a file is what the kernel writes of a process that
+// crashed: ELF of type ET_CORE, in either byte order.
+func isCore(b []byte) bool {
+	return len(b) > 17 && string(b[:4]) == "\x7fELF" && (b[5] == 1 && b[16] == 4 && b[17] == 0 || b[5] == 2 && b[16] == 0 && b[17] == 4)
+}
 
 // whole takes every line apart.
 func (r *reader) whole(b []byte) {
@@ -120,22 +133,65 @@ func (r *reader) whole(b []byte) {
 	}
 }
 
+// longLine is what is taken apart as a whole; of longer lines, the ends and
+// what stands around literals.
+const longLine = 64 << 10
+
+// overlong takes a line apart that is longer than a person ever sees: a
+// progress bar without line ends, or a file that is one line.
+func (r *reader) overlong(no int, l []byte) {
+	const end = 4 << 10
+	if bytes.HasPrefix(l, []byte("{\"")) || bytes.HasPrefix(l, []byte("[{\"")) { // a document of some program, which quotes
+		if bytes.Contains(l[:end], []byte("ncclinic.report/v")) {
+			r.reports++
+			return
+		}
+		defer func(was bool) { r.quotedBlock = was }(r.quotedBlock)
+		r.quotedBlock = true
+	}
+	part := func(from, pos, to int) int { // the piece around pos, as \r cuts the line
+		if i := bytes.LastIndexByte(l[from:pos], '\r'); i >= 0 {
+			from += i + 1
+		}
+		if i := bytes.IndexByte(l[pos:to], '\r'); i >= 0 {
+			to = pos + i
+		}
+		r.line(no, l[from:to])
+		return to
+	}
+	done := part(0, 0, end)
+	windows := 0
+	r.wake.each(l, func(_, pos int) bool {
+		if pos >= done {
+			done = part(max(done, pos-1500), pos, min(len(l), pos+2500))
+			windows++
+		}
+		return windows < cheapMax
+	})
+	if tail := len(bytes.TrimRight(l, "\r")); done < tail-1 {
+		part(max(done, tail-end), tail-1, tail)
+	}
+}
+
 // pieces hands over a line, or its parts when a progress bar rewrote it.
 func (r *reader) pieces(no int, l []byte) {
 	l = bytes.TrimSuffix(l, []byte{'\r'})
 	for {
 		i := bytes.IndexByte(l, '\r')
-		if i < 0 {
-			r.line(no, l)
-			return
+		p := l
+		if i >= 0 {
+			p = l[:i]
 		}
-		if i > 0 {
-			r.line(no, l[:i])
+		switch {
+		case len(p) > maxLine:
+			r.overlong(no, p)
+		case i != 0:
+			r.line(no, p)
+		}
+		if i < 0 || i+1 == len(l) {
+			return
 		}
 		l = l[i+1:]
-		if len(l) == 0 {
-			return
-		}
 	}
 }
 
@@ -245,15 +301,13 @@ func cutBlocks(ctx context.Context, first []byte, rest io.Reader, free chan []by
 			return ctx.Err()
 		}
 		if end {
-			if err == io.EOF || err == io.ErrUnexpectedEOF && !truncated(src) {
+			if err == io.EOF || err == io.ErrUnexpectedEOF { // of ReadFull: decode has words of its own for half a stream
 				return nil
 			}
 			return err
 		}
 	}
 }
-
-func truncated(io.Reader) bool { return false }
 
 // scanBlock finds literals in a block.
 func (r *reader) scanBlock(b *block) {
@@ -321,6 +375,9 @@ func (w *windowReader) block(b *block, last bool) {
 		w.upTo(buf, from, line, len(buf))
 	}
 	w.base += b.nl
+	if last && !bytes.HasSuffix(buf, []byte{'\n'}) {
+		w.base++
+	}
 	w.bytes += int64(len(buf))
 	if b.cut {
 		w.bytes -= overlap
@@ -335,7 +392,7 @@ func (w *windowReader) hit(buf []byte, from, line, pos int) (int, int) {
 		return w.upTo(buf, from, line, end)
 	}
 	ls := lineStart(buf, pos, 0, from)
-	if ls > from && pos-ls < longLine && lineEnd(buf, ls)-ls <= longLine {
+	if ls > from && buf[ls-1] == '\n' && pos-ls < longLine && lineEnd(buf, ls)-ls <= longLine {
 		from, line = w.upTo(buf, from, line, ls)
 		return w.upTo(buf, from, line, end)
 	}
@@ -354,9 +411,6 @@ func (w *windowReader) hit(buf []byte, from, line, pos int) (int, int) {
 	return z, line
 }
 
-// longLine is what is taken apart as a whole; of longer lines, only the surroundings of hits.
-const longLine = 64 << 10
-
 // upTo takes the lines of buf[from:to] apart.
 func (w *windowReader) upTo(buf []byte, from, line, to int) (int, int) {
 	for from < to {
@@ -365,7 +419,11 @@ func (w *windowReader) upTo(buf []byte, from, line, to int) (int, int) {
 		if i >= 0 {
 			e = from + i
 		}
-		w.r.pieces(line+1, trimLong(buf, from, e, to))
+		if e-from > longLine {
+			w.r.overlong(line+1, buf[from:e])
+		} else {
+			w.r.pieces(line+1, buf[from:e])
+		}
 		if i < 0 {
 			return len(buf), line
 		}
@@ -373,23 +431,6 @@ func (w *windowReader) upTo(buf []byte, from, line, to int) (int, int) {
 		line++
 	}
 	return from, line
-}
-
-// trimLong keeps of an overlong line what stands around the place that matters.
-func trimLong(buf []byte, from, e, to int) []byte {
-	const max = 256 << 10
-	if e-from <= max {
-		return buf[from:e]
-	}
-	a := to - max/2
-	if a < from {
-		a = from
-	}
-	z := a + max
-	if z > e {
-		z = e
-	}
-	return buf[a:z]
 }
 
 // lines takes n more lines apart, and goes on while a traceback is open.

@@ -182,8 +182,13 @@ func (r *reader) addException(h head, t *trace, typ, msg string, pl fact.Place) 
 		}
 	}
 	if len(r.out.Exceptions) >= maxExceptions {
+		// The newest takes the last place: how a job ended must stay known.
 		r.dropped++
-		return -1
+		i := maxExceptions - 1
+		e.After = r.progressMark(pl.Rank)
+		r.out.Exceptions[i] = e
+		r.lastExc, r.lastExcLine = i, pl.Line
+		return i
 	}
 	r.excSeen[key] = len(r.out.Exceptions)
 	e.After = r.progressMark(pl.Rank)

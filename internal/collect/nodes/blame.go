@@ -231,7 +231,7 @@ func (m *Merger) addReach(s *fact.NodeSet) {
 			if len(r.Faults) < maxFaults {
 				f := fact.NoReach{From: t.name, To: to.name, Way: way, Error: e}
 				for _, x := range to.ends {
-					if x.Way == way || way == wayBoth && x.Way == fact.WayNCCL {
+					if x.Way == way || way == fact.WayBoth && x.Way == fact.WayNCCL {
 						f.Iface, f.Addr = x.Iface, x.Addr
 					}
 				}
@@ -257,10 +257,17 @@ func (m *Merger) addReach(s *fact.NodeSet) {
 	}
 	sort.Strings(ways)
 	for _, w := range ways {
+		n := fact.Way{Way: w, Tested: len(links[w])}
+		for _, l := range links[w] {
+			if !l.ok {
+				n.Failed++
+			}
+		}
+		r.Ways = append(r.Ways, n)
 		nets := make([]string, len(m.planned))
 		for i, p := range m.planned {
 			for _, e := range m.tasks[p.task].ends {
-				if q, err := netip.ParsePrefix(e.Addr); err == nil && (e.Way == w || e.Way == fact.WayNCCL && w == wayBoth) {
+				if q, err := netip.ParsePrefix(e.Addr); err == nil && (e.Way == w || e.Way == fact.WayNCCL && w == fact.WayBoth) {
 					nets[i] = q.Masked().String()
 				}
 			}

@@ -50,17 +50,17 @@ func Probe(ctx context.Context, m *source.Machine, o ProbeOptions, collect func(
 		return err
 	}
 	r := newReport(m, b)
+	a := newAnswering(self)
 	port, portSet := masterPort(m)
 	if self == 0 {
 		r.Addrs = allAddrs(b)
 		if portSet {
-			r.Port = portState(port)
+			r.Port = a.master(port, o.Reach)
 		}
 		if o.Live {
 			r.LivePort = freePort()
 		}
 	}
-	a := newAnswering(self)
 	if o.Reach {
 		if r.Ends, err = a.open(ctx, m, b); err != nil {
 			b.AddProblem("reachability", err.Error())
@@ -73,34 +73,30 @@ func Probe(ctx context.Context, m *source.Machine, o ProbeOptions, collect func(
 		return err
 	}
 	in := bufio.NewReaderSize(io.LimitReader(o.In, maxPlan), 64<<10)
-	p, err := readPlan(in)
-	if err != nil || p == nil {
-		return err
-	}
-	if p.Reach != nil && o.Reach {
-		if self == 0 && p.Reach.Master {
-			if _, err := a.listen(port); err != nil {
-				p.Reach.Master = false
+	// Others may still want an answer: stay until the parent has all of them and
+	// closes the input.
+	for known := false; ; {
+		p, err := readPlan(in)
+		if err != nil || p == nil {
+			return err
+		}
+		switch {
+		case p.Reach != nil && o.Reach && !known:
+			known = true
+			a.know(p.Token)
+			addr := ""
+			if r.Master != nil && len(r.Master.Addrs) > 0 {
+				addr = net.JoinHostPort(r.Master.Addrs[0], strconv.Itoa(port))
 			}
+			err = send(o, kindReach, reachAll(ctx, self, p.Token, p.Reach, addr))
+		case p.Group != nil && o.Live:
+			a.closeMaster() // rank 0 needs the port now
+			err = send(o, kindGroup, runRanks(ctx, m, self, python, p.Group))
 		}
-		a.know(p.Token)
-		addr := ""
-		if r.Master != nil && len(r.Master.Addrs) > 0 {
-			addr = net.JoinHostPort(r.Master.Addrs[0], strconv.Itoa(port))
-		}
-		if err := send(o, kindReach, reachAll(ctx, self, p.Token, p.Reach, addr)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	if p.Group != nil && o.Live {
-		res := runRanks(ctx, m, self, python, p.Group)
-		if err := send(o, kindGroup, res); err != nil {
-			return err
-		}
-	}
-	// Others may still want an answer: stay until the parent has all of them.
-	_, err = io.Copy(io.Discard, in)
-	return err
 }
 
 func newReport(m *source.Machine, b *fact.Bundle) *report {
@@ -220,7 +216,7 @@ func (a *answering) open(ctx context.Context, m *source.Machine, b *fact.Bundle)
 		}
 		e.Port = port
 		if len(out) == 1 && out[0].Addr == e.Addr {
-			out[0].Way = wayBoth
+			out[0].Way = fact.WayBoth
 			continue
 		}
 		out = append(out, e)
@@ -237,7 +233,7 @@ func glooDefault(ctx context.Context, m *source.Machine, b *fact.Bundle) []endpo
 	}
 	r := lookup(ctx, m, name)
 	if len(r.Addrs) == 0 {
-		return nil // then it takes the loopback interface, and torch warns
+		return nil // then it takes the loopback interface, and warns
 	}
 	ip, err := netip.ParseAddr(r.Addrs[0])
 	if err != nil {
@@ -250,7 +246,7 @@ func glooDefault(ctx context.Context, m *source.Machine, b *fact.Bundle) []endpo
 			}
 		}
 	}
-	return []endpoint{{Way: fact.WayGloo, Addr: ip.String() + "/" + strconv.Itoa(ip.BitLen())}}
+	return nil // not an address of this node: Gloo falls back to loopback then too
 }
 
 // allAddrs are the addresses of a node that others could mean.
@@ -272,17 +268,28 @@ func masterPort(m *source.Machine) (int, bool) {
 	return n, err == nil && n > 0 && n < 1<<16
 }
 
-// portState tries to bind a port as rank 0 would.
-func portState(port int) string {
-	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+// master tries to bind MASTER_PORT as rank 0 will. With keep it goes on
+// listening there: others try to connect as soon as they know the plan.
+func (a *answering) master(port int, keep bool) string {
+	n := len(a.ls)
+	_, err := a.listen(port)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "busy"
 	case err != nil:
 		return fact.Clip(err.Error(), 100)
 	}
-	l.Close()
+	a.onMaster = a.ls[n]
+	if !keep {
+		a.closeMaster()
+	}
 	return "free"
+}
+
+func (a *answering) closeMaster() {
+	if a.onMaster != nil {
+		a.onMaster.Close()
+	}
 }
 
 func freePort() int {

@@ -23,10 +23,10 @@ const (
 	maxGreeting = 64
 )
 
-// plan is what the parent sends to all probes when the reports are in: a line
-// of JSON on their standard input.
+// plan is what the parent sends to all probes when the answers so far are in: a
+// line of JSON on their standard input.
 type plan struct {
-	Token string     `json:"token"`
+	Token string     `json:"token,omitempty"`
 	Reach *reachPlan `json:"reach,omitempty"`
 	Group *groupPlan `json:"group,omitempty"`
 }
@@ -82,10 +82,6 @@ func strides(i, n int) []int {
 	return out
 }
 
-// wayBoth is a connection that stands for NCCL's and Gloo's way: they choose the
-// same address.
-const wayBoth = "both"
-
 // reachResult is whom a node reached.
 type reachResult struct {
 	Tested int           `json:"n"`
@@ -115,7 +111,9 @@ type answering struct {
 	token chan struct{} // closed when known
 	text  string
 	ls    []net.Listener
-	wg    sync.WaitGroup
+
+	onMaster net.Listener // one of ls: MASTER_PORT of the first node
+	wg       sync.WaitGroup
 }
 
 func newAnswering(task int) *answering { return &answering{task: task, token: make(chan struct{})} }

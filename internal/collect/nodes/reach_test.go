@@ -140,6 +140,9 @@ func (f *fakeSrun) Stream(ctx context.Context, c source.Cmd, s source.Streams) (
 			if err := Probe(ctx, m, ProbeOptions{Nonce: nonce, In: in, Out: out.task(i), Reach: true}, func(context.Context) (*fact.Bundle, error) { return b, nil }); err != nil {
 				f.t.Error(err)
 			}
+			if f.dies[i] {
+				fmt.Fprintf(s.Stderr, "srun: error: %s: task %d: Killed\n", n, i)
+			}
 		}()
 	}
 	go func() {

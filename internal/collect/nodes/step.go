@@ -267,77 +267,91 @@ func (c *step) phases(ctx context.Context, ended <-chan struct{}) string {
 		return n > 0 && (p.Reported >= n || p.Reported+c.merge.lost(c.heard.nodes()) >= n)
 	}
 	c.until(ctx, ended, PhaseReport, func() time.Time { return began.Add(c.o.NodeLimit) }, all)
-	p, n, ranks := c.plan()
-	if p == nil {
-		return silent
-	}
-	raw, err := json.Marshal(p)
-	if err != nil {
-		return silent
-	}
-	wrote := make(chan struct{})
-	go func() { // srun may be gone, or a pipe full
-		_, _ = fmt.Fprintf(c.in, "%s plan %s\n", mark, raw)
-		close(wrote)
-	}()
-	select {
-	case <-wrote:
-	case <-ended:
-		return silent
-	case <-ctx.Done():
-		return silent
-	case <-time.After(c.o.NodeLimit):
-		return silent
-	}
-	began = time.Now()
-	if p.Reach != nil {
-		end := began.Add(reachLimit + phaseMargin)
+	if p, n := c.planReach(); p != nil {
+		if !c.tell(ctx, ended, p) {
+			return silent
+		}
+		end := time.Now().Add(reachLimit + phaseMargin)
 		c.until(ctx, ended, PhaseReach, func() time.Time { return end }, func(p Progress) bool {
 			return p.Reached >= n || p.Reached+c.merge.gone(kindReach, c.heard.nodes()) >= n
 		})
 	}
-	if p.Group != nil {
+	// Not together with the other plan: rank 0 takes MASTER_PORT when nobody tries
+	// to reach it any more.
+	if p, n := c.planGroup(); p != nil {
+		if !c.tell(ctx, ended, p) {
+			return silent
+		}
 		end := time.Now().Add(c.o.LiveLimit + phaseMargin)
 		c.until(ctx, ended, PhaseGroup, func() time.Time { return end }, func(p Progress) bool {
 			return p.Grouped >= n || p.Grouped+c.merge.gone(kindGroup, c.heard.nodes()) >= n
 		})
 		c.merge.mu.Lock()
-		c.merge.ran = ranks
+		c.merge.ran = p.Group
 		c.merge.mu.Unlock()
 	}
 	return silent
 }
 
-// plan is what the probes are to do next, nil for nothing, and how many of them.
-func (c *step) plan() (*plan, int, *groupPlan) {
+// tell writes a plan to all probes. srun may be gone, or its input full.
+func (c *step) tell(ctx context.Context, ended <-chan struct{}, p *plan) bool {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return false
+	}
+	wrote := make(chan struct{})
+	go func() {
+		_, _ = fmt.Fprintf(c.in, "%s plan %s\n", mark, raw)
+		close(wrote)
+	}()
+	select {
+	case <-wrote:
+		return true
+	case <-ended:
+	case <-ctx.Done():
+	case <-time.After(c.o.NodeLimit):
+	}
+	return false
+}
+
+// planReach says who connects to whom, nil when there is nobody to connect to.
+func (c *step) planReach() (*plan, int) {
 	m := c.merge
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	tasks := m.byTask()
-	p := &plan{Token: Nonce()}
-	if c.o.Reach && len(tasks) > 1 {
-		r := &reachPlan{}
-		for _, t := range tasks {
-			q := peer{task: t.id}
-			for _, e := range t.ends {
-				if host, _, ok := strings.Cut(e.Addr, "/"); ok && e.Port > 0 {
-					q.ends = append(q.ends, e.Way+" "+hostPort(host, e.Port))
-				}
+	if !c.o.Reach || len(tasks) < 2 {
+		return nil, 0
+	}
+	r := &reachPlan{}
+	for _, t := range tasks {
+		q := peer{task: t.id}
+		for _, e := range t.ends {
+			if host, _, ok := strings.Cut(e.Addr, "/"); ok && e.Port > 0 {
+				q.ends = append(q.ends, e.Way+" "+hostPort(host, e.Port))
 			}
-			r.Nodes = append(r.Nodes, q)
 		}
-		// Only what would carry MASTER_PORT when the job starts can be tried.
-		r.Master = tasks[0].id == 0 && tasks[0].port == "free"
-		p.Reach = r
-		m.planned, m.plannedMaster = r.Nodes, r.Master
+		r.Nodes = append(r.Nodes, q)
 	}
-	if c.o.Live {
-		p.Group = groupOf(tasks, c.o)
+	// Only what would carry MASTER_PORT when the job starts can be tried.
+	r.Master = tasks[0].id == 0 && tasks[0].port == "free"
+	m.planned, m.plannedMaster = r.Nodes, r.Master
+	return &plan{Token: Nonce(), Reach: r}, len(tasks)
+}
+
+func (c *step) planGroup() (*plan, int) {
+	if !c.o.Live {
+		return nil, 0
 	}
-	if p.Reach == nil && p.Group == nil {
-		return nil, 0, nil
+	m := c.merge
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	tasks := m.byTask()
+	g := groupOf(tasks, c.o)
+	if g == nil {
+		return nil, 0
 	}
-	return p, len(tasks), p.Group
+	return &plan{Group: g}, len(tasks)
 }
 
 func hostPort(host string, port int) string {

@@ -53,7 +53,7 @@ type Answer struct {
 var (
 	ErrNoSlurm = errors.New("neither scontrol nor sacct is on PATH")
 	ErrUnknown = errors.New("no such job")
-	ErrNobody  = errors.New("Slurm did not answer")
+	ErrNobody  = errors.New("no answer from Slurm")
 )
 
 // asker is one run of Ask.

@@ -62,8 +62,11 @@ type finder struct {
 // std returns the patterns of the job's own output.
 func (o *finder) std(s *fact.Script) (out, err string) {
 	out, err = o.j.StdOut.Or(""), o.j.StdErr.Or("")
-	if out == "" && s != nil {
-		out, err = s.Request.Output, s.Request.Error
+	if out == "" { // options of the command line come before those of the script
+		out, err = submitted(o.j.SubmitLine.Or(""))
+		if s != nil {
+			out, err = firstOf(out, s.Request.Output), firstOf(err, s.Request.Error)
+		}
 	}
 	if out == "" {
 		out = "slurm-%j.out"
@@ -72,6 +75,47 @@ func (o *finder) std(s *fact.Script) (out, err string) {
 		}
 	}
 	return out, err
+}
+
+// submitted finds --output and --error in the command line of a submission, of
+// which only the words joined by blanks are known. What stands behind the script
+// is the script's own.
+func submitted(line string) (out, err string) {
+	f := strings.Fields(line)
+	for i := 1; i < len(f) && i < 200; i++ {
+		w, next := f[i], ""
+		if i+1 < len(f) {
+			next = f[i+1]
+		}
+		switch {
+		case strings.HasPrefix(w, "--output="):
+			out = w[len("--output="):]
+		case strings.HasPrefix(w, "--error="):
+			err = w[len("--error="):]
+		case w == "--output" || w == "-o":
+			out = next
+		case w == "--error" || w == "-e":
+			err = next
+		case strings.HasPrefix(w, "-o") && len(w) > 2:
+			out = strings.TrimPrefix(w[2:], "=")
+		case strings.HasPrefix(w, "-e") && len(w) > 2:
+			err = strings.TrimPrefix(w[2:], "=")
+		case strings.HasPrefix(w, "--wrap"):
+			return out, err
+		case !strings.HasPrefix(w, "-") && !strings.HasPrefix(f[i-1], "-") && i > 1, scriptEnd(w):
+			return out, err
+		}
+	}
+	return out, err
+}
+
+// scriptEnd reports a word that is named as batch scripts are.
+func scriptEnd(w string) bool {
+	switch path.Ext(w) {
+	case ".sh", ".bash", ".sbatch", ".slurm", ".job", ".sub":
+		return !strings.HasPrefix(w, "-")
+	}
+	return false
 }
 
 // abs makes a path absolute from the job's working directory.

@@ -174,6 +174,7 @@ func (rec *record) fill(j *fact.Job, cmd string) {
 	str(&j.ReqTRES, "ReqTRES")
 	str(&j.AllocTRES, "AllocTRES")
 	str(&j.WorkDir, "WorkDir")
+	str(&j.SubmitLine, "SubmitLine")
 	str(&j.StdOut, "StdOut")
 	str(&j.StdErr, "StdErr")
 	if n, err := strconv.Atoi(r["UID"]); err == nil {
@@ -253,7 +254,7 @@ func rowText(id string, r row) string {
 	if v, ok := said(r["MaxRSS"]); ok {
 		out += " MaxRSS=" + v
 	}
-	if v, ok := said(r["ReqMem"]); ok {
+	if v, ok := said(r["ReqMem"]); ok && !strings.HasSuffix(v, "?") {
 		out += " ReqMem=" + v
 	}
 	if v, ok := said(r["NodeList"]); ok {

@@ -294,7 +294,8 @@ func requires(t *source.Target, w *fact.Torch, b *fact.Bundle) {
 		if v, ok := strings.CutPrefix(line, "Requires-Python:"); ok {
 			b.Target.Requires = fact.Clip(strings.TrimSpace(v), 100)
 		}
-		if v, ok := strings.CutPrefix(line, "Requires-Dist: nvidia-nccl-"); ok {
+		// A CPU build for another platform may name it too, behind a marker.
+		if v, ok := strings.CutPrefix(line, "Requires-Dist: nvidia-nccl-"); ok && w.Accel() == fact.AccelCUDA {
 			if _, ver, ok := strings.Cut(v, "=="); ok {
 				end := 0
 				for end < len(ver) && (ver[end] == '.' || ver[end] >= '0' && ver[end] <= '9') {

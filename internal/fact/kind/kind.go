@@ -21,6 +21,7 @@ const (
 	NoModule   = "no-module"      // the kernel's words for an NVIDIA module that is not there or cannot be loaded
 	Port       = "rdma-port"      // name: RDMA device; V: up, down or init
 	Pending    = "pending"        // name: job; V: why it waits
+	Stack      = "stack"          // a frame of a main thread as py-spy shows it, innermost first: name process, V function, Aux file:line
 	Recipe     = "recipe"         // name: compose, pod: a file that starts containers; gpu: it hands GPUs over
 	Python     = "python-version" // of the interpreter that a session asks
 	Proc       = "gpu-process"    // name: GPU index; V: process; Aux: MiB

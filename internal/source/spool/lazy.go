@@ -9,7 +9,7 @@ import (
 
 // Lazy is a compressed file that is unpacked as far as somebody reads it. What
 // was passed is kept: all of a file up to Whole bytes; of a longer one the first
-// Ahead bytes, and the parts that keep names.
+// megabytes, and the parts that ELFSpans names.
 type Lazy struct {
 	// Open starts the unpacked stream.
 	Open  func() (io.ReadCloser, error)
@@ -24,6 +24,7 @@ type Lazy struct {
 	keep []Span // nil until known
 	err  error
 	buf  []byte
+	last []byte // the piece before pos
 }
 
 const chunk = 64 << 10
@@ -36,27 +37,40 @@ func (l *Lazy) ReadAt(b []byte, off int64) (int, error) {
 		return 0, io.EOF
 	}
 	want := b[:min(int64(len(b)), l.Size-off)]
-	if err := l.upTo(off + int64(len(want))); err != nil {
-		return 0, err
-	}
-	n, err := l.f.ReadAt(want, off)
-	if err == nil && n < len(b) {
-		err = io.EOF
-	}
-	return n, err
-}
-
-// upTo unpacks until pos reaches end.
-func (l *Lazy) upTo(end int64) error {
+	n := 0
 	if l.f == nil {
 		l.f = NewSparse(l.Store)
 	}
-	if l.pos >= end || l.err != nil {
-		return l.err
+	if at := l.pos - int64(len(l.last)); off < at { // it was passed already: what of it is left, was kept
+		var err error
+		if n, err = l.f.ReadAt(want[:min(int64(len(want)), at-off)], off); err != nil {
+			return n, err
+		}
+	}
+	if n < len(want) && off+int64(n) < l.pos { // the last piece is at hand as it is
+		n += copy(want[n:], l.last[off+int64(n)-(l.pos-int64(len(l.last))):])
+	}
+	if n < len(want) {
+		m, err := l.forward(want[n:], off+int64(n))
+		if n += m; err != nil {
+			return n, err
+		}
+	}
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// forward unpacks up to the end of dst, which are the bytes from off on.
+func (l *Lazy) forward(dst []byte, off int64) (done int, err error) {
+	end := off + int64(len(dst))
+	if l.err != nil {
+		return 0, l.err
 	}
 	if l.r == nil {
 		if l.r, l.err = l.Open(); l.err != nil {
-			return l.err
+			return 0, l.err
 		}
 	}
 	if l.buf == nil {
@@ -68,12 +82,16 @@ func (l *Lazy) upTo(end int64) error {
 			if kerr := l.take(l.buf[:n]); kerr != nil && !errors.Is(kerr, ErrFull) {
 				err = kerr
 			}
+			if from := max(off, l.pos); from < l.pos+int64(n) {
+				done += copy(dst[from-off:], l.buf[from-l.pos:n])
+			}
 			l.pos += int64(n)
+			l.last = l.buf[:n]
 		}
 		switch {
 		case l.pos == l.Size:
 			l.close()
-			return nil
+			return done, nil
 		case err == io.EOF || err == io.ErrUnexpectedEOF:
 			l.err = fmt.Errorf("unpacked to %d bytes instead of %d: %w", l.pos, l.Size, io.ErrUnexpectedEOF)
 		case err != nil:
@@ -83,7 +101,7 @@ func (l *Lazy) upTo(end int64) error {
 	if l.err != nil {
 		l.close()
 	}
-	return l.err
+	return done, l.err
 }
 
 // take keeps of a chunk what is worth it.
@@ -112,7 +130,9 @@ func (l *Lazy) close() {
 		l.r.Close()
 		l.r = nil
 	}
-	l.buf = nil
+	if l.pos == l.Size && l.Size <= Whole {
+		l.buf, l.last = nil, nil // all of it was kept
+	}
 }
 
 // Take reads a whole member of a stream and keeps the parts that are worth it.

@@ -96,6 +96,47 @@ func TestLazy(t *testing.T) {
 	}
 }
 
+// Reading in order sees all of a long file, of which little is kept.
+func TestLazyInOrder(t *testing.T) {
+	const size = Whole + 5<<20
+	s := &Store{Mem: 1, Disk: 16 << 20}
+	defer s.Close()
+	at := byte(0)
+	l := &Lazy{Size: size, What: Symbols, Store: s, Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(readFunc(func(b []byte) (int, error) {
+			for i := range b {
+				b[i] = at
+				at++
+			}
+			return len(b), nil
+		})), nil
+	}}
+	r := io.NewSectionReader(l, 0, size)
+	buf := make([]byte, 100_003)
+	var total int64
+	for {
+		n, err := r.Read(buf)
+		for i, c := range buf[:n] {
+			if c != byte(total+int64(i)) {
+				t.Fatalf("wrong byte at %d", total+int64(i))
+			}
+		}
+		total += int64(n)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if total != size {
+		t.Errorf("%d bytes of %d", total, size)
+	}
+	if _, err := l.ReadAt(buf, 50<<20); !errors.Is(err, ErrHole) {
+		t.Errorf("what was passed is gone: %v", err)
+	}
+}
+
 // A member that claims to be huge is read no further than asked for.
 func TestLazyStopsWhereReadingStops(t *testing.T) {
 	s := &Store{}

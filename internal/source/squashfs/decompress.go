@@ -31,11 +31,11 @@ func newDecoder(id uint16, blockSize int) (decoder, error) {
 	case "gzip":
 		return &gzipDecoder{}, nil
 	case "lzma":
-		return lzmaDecoder{}, nil
+		return &lzmaDecoder{}, nil
 	case "lzo":
 		return lzoDecoder{}, nil
 	case "xz":
-		return xzDecoder{}, nil
+		return &xzDecoder{}, nil
 	case "lz4":
 		return lz4Decoder{}, nil
 	case "zstd":
@@ -109,8 +109,11 @@ func newZstdDecoder(blockSize int) (decoder, error) {
 
 func (d zstdDecoder) decode(dst, src []byte) (int, error) {
 	out, err := d.z.DecodeAll(src, dst[:0:len(dst)])
-	if err == nil && len(out) > 0 && &out[0] != &dst[0] {
+	switch {
+	case err != nil:
+		return 0, err
+	case len(out) > 0 && &out[0] != &dst[0]:
 		return 0, errLonger
 	}
-	return len(out), err
+	return len(out), nil
 }

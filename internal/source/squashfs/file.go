@@ -181,7 +181,6 @@ func (x *blockIndex) find(n *inode, b int64) (at int64, word uint32, err error) 
 // load reads chunk c, whose mark is known, and marks the one behind it.
 func (x *blockIndex) load(n *inode, c int) error {
 	m := x.marks[c]
-	m.sizes.have, m.sizes.blk = false, metaBlock{}
 	k := int(min(perChunk, n.blocks-int64(c)*perChunk))
 	b := make([]byte, 4*k)
 	if err := m.sizes.read(b); err != nil {
@@ -195,7 +194,7 @@ func (x *blockIndex) load(n *inode, c int) error {
 	}
 	x.chunk = c
 	if c == len(x.marks)-1 && k == perChunk {
-		m.sizes.have, m.sizes.blk = false, metaBlock{}
+		m.sizes.drop()
 		x.marks = append(x.marks, m)
 	}
 	return nil

@@ -54,6 +54,60 @@ func (s *FS) resolve(name string, follow bool) (*inode, error) {
 	if len(name) > maxPath {
 		return nil, limit("a path of %d bytes", len(name))
 	}
+	n, err := s.fromParent(name, follow)
+	if n != nil || err != nil {
+		return n, err
+	}
+	if n, err = s.fromRoot(name, follow); err != nil {
+		return nil, err
+	}
+	s.remember(name, n)
+	return n, nil
+}
+
+// remember keeps a directory that was found by its path, for what lies in it.
+func (s *FS) remember(name string, n *inode) {
+	if !n.isDir() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.paths.get(name); !ok {
+		s.paths.add(strings.Clone(name), n)
+	}
+}
+
+// fromParent resolves a path in a directory that was found a moment ago, as
+// they come in a walk; nil when that is not so, or a link must be followed.
+func (s *FS) fromParent(name string, follow bool) (*inode, error) {
+	s.mu.Lock()
+	dir, ok := s.paths.get(path.Dir(name))
+	s.mu.Unlock()
+	if !ok || name == "." {
+		return nil, nil
+	}
+	elem := path.Base(name)
+	e, err := s.lookup(dir, elem)
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.child(e)
+	switch {
+	case err != nil:
+		return nil, err
+	case n.typ == typeLink && follow:
+		return nil, nil
+	case n.isDir():
+		if err := s.enter(n, dir.ref, elem); err != nil {
+			return nil, err
+		}
+		s.remember(name, n)
+	}
+	return n, nil
+}
+
+// fromRoot resolves a path from the root directory on.
+func (s *FS) fromRoot(name string, follow bool) (*inode, error) {
 	type step struct {
 		dir  *inode
 		name string

@@ -138,6 +138,7 @@ func (s *FS) inode(ref uint64) (*inode, error) {
 		}
 		n.target = string(t)
 	}
+	c.drop() // an inode that is kept must not keep a block
 	n.trailing = c
 	return n, nil
 }

@@ -23,6 +23,9 @@ func (s *FS) cursorAt(table, end, block uint64, off int) (cursor, error) {
 	return cursor{s: s, end: int64(end), at: int64(at), off: off}, nil
 }
 
+// drop forgets the block, not the position; the next read takes it from the cache.
+func (c *cursor) drop() { c.have, c.blk = false, metaBlock{} }
+
 // fill makes at least one byte available.
 func (c *cursor) fill() error {
 	for {
@@ -54,18 +57,6 @@ func (c *cursor) read(p []byte) error {
 		}
 		n := copy(p, c.blk.data[c.off:])
 		p, c.off = p[n:], c.off+n
-	}
-	return nil
-}
-
-// skip passes over n bytes.
-func (c *cursor) skip(n int64) error {
-	for n > 0 {
-		if err := c.fill(); err != nil {
-			return err
-		}
-		k := min(n, int64(len(c.blk.data)-c.off))
-		n, c.off = n-k, c.off+int(k)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ var (
 )
 
 // Limits of what an image may make this package hold or do. An FS keeps at
-// most 16 MiB of blocks, 1 MiB of names and the list of directories that were
+// most 16 MiB of blocks, 2 MiB of names and the list of directories that were
 // entered, 24 bytes each.
 const (
 	pageSize  = 32 << 10 // unit in which metadata and uncompressed data are read
@@ -41,6 +41,7 @@ const (
 	maxMeta   = 512      // decompressed metadata blocks of 8 KiB: 4 MiB
 	dataBytes = 8 << 20  // decompressed data and fragment blocks
 	maxNames  = 4096     // directory entries that were looked up
+	maxPaths  = 256      // directories that were found by their path
 
 	maxEntries  = 1 << 18   // entries of one directory that ReadDir returns
 	maxListing  = 256 << 20 // bytes of one directory's listing
@@ -70,6 +71,7 @@ type FS struct {
 	datas   lru[dataKey, []byte]
 	spare   []byte // buffer of the data block that was dropped last
 	names   lru[nameKey, dirent]
+	paths   lru[string, *inode]
 	dirs    map[uint64]uint64 // directories that were entered, and a hash of the way to them
 }
 
@@ -84,7 +86,7 @@ func Open(r io.ReaderAt, size int64) (*FS, error) {
 	if s.dec, err = newDecoder(sb.compressor, int(sb.blockSize)); err != nil {
 		return nil, err
 	}
-	s.pages.cap, s.metas.cap, s.names.cap = maxPages, maxMeta, maxNames
+	s.pages.cap, s.metas.cap, s.names.cap, s.paths.cap = maxPages, maxMeta, maxNames, maxPaths
 	s.datas.cap = max(2, min(64, dataBytes/int(sb.blockSize)))
 	if s.ids, err = s.readIDs(); err != nil {
 		return nil, err

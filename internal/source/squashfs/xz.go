@@ -8,8 +8,6 @@ import (
 	"hash"
 	"hash/crc32"
 	"hash/crc64"
-
-	"github.com/ulikunitz/xz/lzma"
 )
 
 var errXZ = errors.New("not a valid xz block")
@@ -17,9 +15,9 @@ var errXZ = errors.New("not a valid xz block")
 // xzDecoder reads the xz container of a squashfs block: one stream with one
 // block. The general reader would allocate the dictionary that the header asks
 // for and knows no filters for machine code (mksquashfs -Xbcj).
-type xzDecoder struct{}
+type xzDecoder struct{ lzma lzma }
 
-func (xzDecoder) decode(dst, src []byte) (int, error) {
+func (d *xzDecoder) decode(dst, src []byte) (int, error) {
 	const streamHead = 12
 	if len(src) < streamHead+8 || !bytes.HasPrefix(src, []byte("\xfd7zXZ\x00")) ||
 		crc32.ChecksumIEEE(src[6:8]) != binary.LittleEndian.Uint32(src[8:]) || src[6] != 0 {
@@ -38,18 +36,15 @@ func (xzDecoder) decode(dst, src []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	in := bytes.NewReader(head[n:])
-	size, err := decodeLZMA2(dst, in)
+	size, tail, err := d.lzma.lzma2(dst, head[n:])
 	if err != nil {
 		return 0, err
 	}
 	for i := len(filters) - 1; i >= 0; i-- {
 		filters[i].undo(dst[:size], filters[i].start)
 	}
-	used := len(head) - in.Len()
-	pad := (4 - used%4) % 4
-	rest := head[min(len(head), used+pad):]
-	return size, xzCheck(check, dst[:size], rest)
+	pad := (4 - (len(head)-len(tail))%4) % 4
+	return size, xzCheck(check, dst[:size], tail[min(len(tail), pad):])
 }
 
 // xzFilter turns relative jump targets back from absolute ones.
@@ -130,33 +125,7 @@ func xzCheck(kind byte, data, want []byte) error {
 	return nil
 }
 
-// decodeLZMA2 decompresses up to and with the end mark. No distance reaches
-// farther back than the beginning of dst, so its length is dictionary enough.
-func decodeLZMA2(dst []byte, in *bytes.Reader) (int, error) {
-	r, err := lzma.Reader2Config{DictCap: max(len(dst), lzma.MinDictCap)}.NewReader2(in)
-	if err != nil {
-		return 0, err
-	}
-	return readBlock(r, dst)
-}
+// lzmaDecoder reads the older format of LZMA, which squashfs calls lzma.
+type lzmaDecoder struct{ lzma lzma }
 
-// lzmaDecoder reads the older format of LZMA, with 13 bytes in front: the
-// properties, the dictionary's size, the length of the data.
-type lzmaDecoder struct{}
-
-func (lzmaDecoder) decode(dst, src []byte) (int, error) {
-	if len(src) < lzma.HeaderLen {
-		return 0, errors.New("not a valid lzma block")
-	}
-	// The dictionary that is said to be needed may be larger than any block.
-	dict := uint32(max(len(dst), lzma.MinDictCap))
-	if binary.LittleEndian.Uint32(src[1:]) > dict {
-		src = bytes.Clone(src)
-		binary.LittleEndian.PutUint32(src[1:], dict)
-	}
-	r, err := lzma.ReaderConfig{DictCap: int(dict)}.NewReader(bytes.NewReader(src))
-	if err != nil {
-		return 0, err
-	}
-	return readBlock(r, dst)
-}
+func (d *lzmaDecoder) decode(dst, src []byte) (int, error) { return d.lzma.alone(dst, src) }

@@ -1,0 +1,424 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ncclinic/ncclinic/internal/testenv"
+	"github.com/ncclinic/ncclinic/lab"
+)
+
+// accounted is a cluster with accounting, memory cgroups and preemption. Tests of
+// jobs share it.
+func accounted(t *testing.T) *lab.Cluster {
+	t.Helper()
+	if m := append(lab.Missing(), lab.MissingAccounting()...); len(m) > 0 {
+		testenv.Need(t, strings.Join(m, ", "), "lab/deps.sh packages")
+	}
+	o := lab.Options{Nodes: 4, Accounting: true, Memory: lab.MissingMemory() == "", Conf: []string{
+		"PreemptType=preempt/partition_prio", "PreemptMode=CANCEL", "SlurmdTimeout=10", "EnforcePartLimits=NO",
+		"PartitionName=gpu Nodes=n[1-4] Default=YES MaxTime=INFINITE State=UP PriorityTier=5 PreemptMode=OFF",
+		"PartitionName=low Nodes=n[1-4] MaxTime=INFINITE State=UP PriorityTier=1",
+		"PartitionName=high Nodes=n[1-4] MaxTime=INFINITE State=UP PriorityTier=10",
+		"PartitionName=short Nodes=n[1-4] MaxTime=1 State=UP PriorityTier=1"}}
+	c, err := lab.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// jobReport is what the tests read of a report.
+type jobReport struct {
+	Verdict  string
+	Cause    *string
+	Subject  struct{ Kind, Name string }
+	Findings []struct {
+		ID, Role, Certainty string
+		Evidence            []struct{ Path, Excerpt string }
+		Where               []struct{ Node string }
+		Fixes               []struct{ Commands []string }
+	}
+	Problems []struct{ What, Why string }
+	Job      struct {
+		ID    string
+		State struct{ V string }
+		Steps []struct{ ID, State string }
+	}
+}
+
+func (r *jobReport) cause() string {
+	if r.Cause == nil {
+		return ""
+	}
+	return *r.Cause
+}
+
+// explainJob runs "ncclinic job" and reads its report.
+func explainJob(t *testing.T, c *lab.Cluster, args ...string) (jobReport, int) {
+	t.Helper()
+	cmd := c.Command(t.Context(), program, append([]string{"job", "--format", "json", "--lang", "en"}, args...)...)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	var rep jobReport
+	if e := json.Unmarshal(out, &rep); e != nil {
+		t.Fatalf("%v: %v\n%s%s", args, err, out, errs.String())
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return rep, exit.ExitCode()
+	}
+	return rep, 0
+}
+
+// ended waits until accounting knows how a job and its steps ended.
+func ended(t *testing.T, c *lab.Cluster, id string) {
+	t.Helper()
+	if _, err := c.Wait(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		out, _ := c.Command(t.Context(), "sacct", "-n", "-P", "-j", id, "-o", "State").Output()
+		if s := string(out); len(s) > 0 && !strings.Contains(s, "RUNNING") && !strings.Contains(s, "PENDING") {
+			return
+		}
+		wait(t, 100*time.Millisecond)
+	}
+}
+
+// state waits until a job is in a state.
+func state(t *testing.T, c *lab.Cluster, id, want string) {
+	t.Helper()
+	for {
+		out, err := c.Command(t.Context(), "scontrol", "-o", "show", "job", id).Output()
+		if err == nil && strings.Contains(string(out), "JobState="+want+" ") {
+			return
+		}
+		wait(t, 50*time.Millisecond)
+	}
+}
+
+func wait(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
+	case <-time.After(d):
+	}
+}
+
+// TestDeadJobs: jobs that die in real ways, each explained by its number.
+func TestDeadJobs(t *testing.T) {
+	debian(t)
+	c := accounted(t)
+	work := filepath.Join(c.Dir, "work")
+	write(t, filepath.Join(work, "boom.py"), "import os, sys\nrank = int(os.environ['SLURM_PROCID'])\nprint('rank', rank, 'starts', flush=True)\n"+
+		"def step():\n    raise ValueError('rank %d had a bad batch' % rank)\nif rank == 1:\n    step()\nimport time; time.sleep(600)\n")
+	write(t, filepath.Join(work, "nccl.py"), "import torch.distributed as dist\nprint('before', flush=True)\ndist.init_process_group('nccl')\n")
+	write(t, filepath.Join(work, "hidden.py"), "raise RuntimeError('nobody sees my status')\n")
+	submit := func(t *testing.T, script string, args ...string) string {
+		t.Helper()
+		id, err := c.Submit(t.Context(), script, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	// The time limit takes longest: a minute is the least that Slurm counts.
+	limited := submit(t, "#!/bin/bash\n#SBATCH -J 'a long name' -t 1 -o out-%x-%j-%N.log\necho begin\nsrun --output=step-%t-%N.out bash -c 'echo hi; sleep 300'\n", "-w", "n1")
+
+	t.Run("oom", func(t *testing.T) {
+		if why := lab.MissingMemory(); why != "" {
+			testenv.Need(t, why, "a machine with memory cgroups of version 1")
+		}
+		id := submit(t, "#!/bin/bash\n#SBATCH -n2 --mem=80M\nsrun --label /usr/bin/python3 -c 'import os, time\nprint(\"up\", flush=True)\n"+
+			"x = [bytearray(1 << 20) for _ in range(400)] if os.environ[\"SLURM_PROCID\"] == \"1\" else 0\ntime.sleep(5)'\n", "-w", "n2")
+		ended(t, c, id)
+		rep, code := explainJob(t, c, id)
+		if rep.cause() != "host-out-of-memory" || code != 1 || rep.Findings[0].Certainty != "proven" {
+			t.Errorf("%d, %s, %+v", code, rep.cause(), rep.Findings)
+		}
+		if s := rep.Findings[0].Evidence[0].Excerpt; !strings.Contains(s, "OUT_OF_MEMORY") {
+			t.Errorf("the first evidence is %q", s)
+		}
+	})
+	t.Run("exception", func(t *testing.T) {
+		id := submit(t, "#!/bin/bash\n#SBATCH -N2 --ntasks-per-node=1 -o logs-%j/job.out\nsrun --kill-on-bad-exit=1 -o rank-%j-%t.log -e rank-%j-%t.log /usr/bin/python3 boom.py\n",
+			"-w", "n[2-3]", "-o", "boom-%j.out")
+		ended(t, c, id)
+		rep, code := explainJob(t, c, id)
+		if rep.cause() != "run-exception" || code != 1 {
+			t.Fatalf("%d, %s, %+v", code, rep.cause(), rep)
+		}
+		if e := rep.Findings[0].Evidence; !strings.HasSuffix(e[0].Path, "rank-"+id+"-1.log") || !strings.Contains(e[0].Excerpt, "bad batch") {
+			t.Errorf("evidence: %+v", e)
+		}
+	})
+	t.Run("nccl", func(t *testing.T) {
+		id := submit(t, "#!/bin/bash\n#SBATCH -N1 --gres=gpu:2 --ntasks-per-node=2\nexport MASTER_ADDR=localhost MASTER_PORT=29511\n"+
+			"srun bash -c 'RANK=$SLURM_PROCID WORLD_SIZE=2 exec /usr/bin/python3 nccl.py'\n", "-w", "n2")
+		ended(t, c, id)
+		rep, code := explainJob(t, c, id)
+		if code == 0 || rep.Verdict == "ok" || !strings.Contains(fmt.Sprint(rep.Findings), "NCCL") {
+			t.Errorf("%d, %+v", code, rep)
+		}
+	})
+	t.Run("output path", func(t *testing.T) {
+		id := submit(t, "#!/bin/bash\n#SBATCH -o 'no such folder/%j.out'\necho never\n")
+		ended(t, c, id)
+		rep, code := explainJob(t, c, id)
+		if rep.cause() != "slurm-output-path" || code != 1 || rep.Findings[0].Certainty != "proven" {
+			t.Fatalf("%d, %+v", code, rep)
+		}
+		if cmds := fmt.Sprint(rep.Findings[0].Fixes); !strings.Contains(cmds, "mkdir -p '"+filepath.Join(work, "no such folder")+"'") {
+			t.Errorf("fixes: %s", cmds)
+		}
+	})
+	t.Run("array", func(t *testing.T) {
+		id := submit(t, "#!/bin/bash\n#SBATCH -a 0-3 -o arr-%A_%a.out\n[ $SLURM_ARRAY_TASK_ID = 2 ] || exit 0\n/usr/bin/python3 -c 'raise KeyError(\"task two\")'\n")
+		for k := range 4 {
+			ended(t, c, fmt.Sprintf("%s_%d", id, k))
+		}
+		for _, name := range []string{id, id + "_2"} {
+			rep, code := explainJob(t, c, name)
+			if rep.cause() != "run-exception" || code != 1 || rep.Subject.Name != id+"_2" || rep.Subject.Kind != "job" {
+				t.Errorf("%s: %d, %+v", name, code, rep)
+			}
+		}
+		if rep, code := explainJob(t, c, id+"_1"); code != 0 || rep.Verdict != "ok" || rep.Subject.Name != id+"_1" {
+			t.Errorf("a task that ended well: %d, %+v", code, rep)
+		}
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		id := submit(t, "#!/bin/bash\necho up\nsleep 600\n")
+		state(t, c, id, "RUNNING")
+		if out, err := c.Command(t.Context(), "scancel", id).CombinedOutput(); err != nil {
+			t.Fatal(err, string(out))
+		}
+		ended(t, c, id)
+		rep, code := explainJob(t, c, id)
+		if rep.cause() != "job-cancelled" || code != 1 || rep.Findings[0].Certainty != "proven" {
+			t.Errorf("%d, %+v", code, rep)
+		}
+	})
+	t.Run("preempted", func(t *testing.T) {
+		id := submit(t, "#!/bin/bash\necho up\nsrun sleep 600\n", "-p", "low", "-w", "n3", "--exclusive", "--no-requeue")
+		state(t, c, id, "RUNNING")
+		submit(t, "#!/bin/bash\nexit 0\n", "-p", "high", "-w", "n3", "--exclusive")
+		ended(t, c, id)
+		rep, code := explainJob(t, c, id)
+		if rep.cause() != "job-preempted" || code != 1 || rep.Findings[0].Certainty != "proven" {
+			t.Errorf("%d, %+v", code, rep)
+		}
+	})
+	t.Run("status hidden", func(t *testing.T) {
+		id := submit(t, "#!/bin/bash\n#SBATCH -N1\n/usr/bin/python3 hidden.py\necho finished\n")
+		ended(t, c, id)
+		rep, _ := explainJob(t, c, id)
+		if rep.Job.State.V != "COMPLETED" || rep.cause() != "run-exception" {
+			t.Errorf("%+v", rep)
+		}
+	})
+	t.Run("well", func(t *testing.T) {
+		id := submit(t, "#!/bin/bash\nset -e\nsrun echo fine\n")
+		ended(t, c, id)
+		if rep, code := explainJob(t, c, id); code != 0 || rep.Verdict != "ok" {
+			t.Errorf("%d, %+v", code, rep)
+		}
+	})
+	t.Run("never starts", func(t *testing.T) {
+		id := submit(t, "#!/bin/bash\necho x\n", "-p", "short", "-t", "60")
+		rep, code := explainJob(t, c, id)
+		for range 100 {
+			if rep.cause() != "" {
+				break
+			}
+			wait(t, 100*time.Millisecond)
+			rep, code = explainJob(t, c, id)
+		}
+		if rep.cause() != "slurm-request-impossible" || code != 1 {
+			t.Errorf("%d, %+v", code, rep)
+		}
+	})
+	t.Run("hostile name", func(t *testing.T) {
+		id := submit(t, "#!/bin/bash\necho x\nexit 3\n", "-J", "evil\n1.0\x1b[31m|\x1fx", "-o", "../work/evil-%j.out")
+		ended(t, c, id)
+		cmd := c.Command(t.Context(), program, "job", id)
+		out, _ := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != 3 || strings.ContainsAny(string(out), "\x1b\x1f") || !strings.Contains(string(out), "evil-"+id+".out") {
+			t.Errorf("%s", out)
+		}
+	})
+	t.Run("accounting alone", func(t *testing.T) {
+		// Not too short: of what ends at once accounting may never hear the beginning.
+		id := submit(t, "#!/bin/bash\nsleep 3\n/usr/bin/python3 -c 'raise OSError(\"a\")'\n", "-o", "alone-%j.out")
+		ended(t, c, id)
+		bin := t.TempDir()
+		link(t, "/usr/bin/sacct", filepath.Join(bin, "sacct"))
+		cmd := c.Command(t.Context(), program, "job", id, "--format", "json")
+		cmd.Env = append(cmd.Env, "PATH="+bin)
+		out, _ := cmd.Output()
+		var rep jobReport
+		if err := json.Unmarshal(out, &rep); err != nil || rep.cause() != "run-exception" || !strings.Contains(string(out), "sacct -B -j") {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+	t.Run("no such job", func(t *testing.T) {
+		cmd := c.Command(t.Context(), program, "job", "987654")
+		out, _ := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "987654") {
+			t.Errorf("%s", out)
+		}
+	})
+	t.Run("watch", func(t *testing.T) {
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			id := submit(t, "#!/bin/bash\necho up\nsleep 8\n/usr/bin/python3 -c 'raise IndexError(\"late\")'\n")
+			if rep, code := explainJob(t, c, "--watch", "--interval", "5s", id); rep.cause() != "run-exception" || code != 1 {
+				t.Errorf("%d, %+v", code, rep)
+			}
+		})
+		wg.Go(func() {
+			id := submit(t, "#!/bin/bash\necho up\nsleep 600\n")
+			rep, code := explainJob(t, c, "--watch", "--interval", "5s", "--silence", "6s", id)
+			if rep.cause() != "run-silent" || code != 1 || rep.Verdict != "warning" || rep.Job.State.V != "RUNNING" {
+				t.Errorf("%d, %+v", code, rep)
+			}
+			_ = c.Command(t.Context(), "scancel", id).Run()
+		})
+		wg.Wait()
+	})
+	t.Run("node failed", func(t *testing.T) {
+		id := submit(t, "#!/bin/bash\nsrun sh -c 'touch up; sleep 600'\n", "-w", "n4", "--no-requeue")
+		for {
+			if _, err := os.Stat(filepath.Join(work, "up")); err == nil {
+				break
+			}
+			wait(t, 50*time.Millisecond)
+		}
+		if err := c.KillDaemon("n4"); err != nil {
+			t.Fatal(err)
+		}
+		ended(t, c, id)
+		rep, code := explainJob(t, c, id)
+		if rep.cause() != "node-failed" || code != 1 || rep.Findings[0].Certainty != "proven" {
+			t.Errorf("%d, %+v", code, rep)
+		}
+	})
+	t.Run("time limit", func(t *testing.T) {
+		ended(t, c, limited)
+		rep, code := explainJob(t, c, limited)
+		if rep.cause() != "job-time-limit" || code != 1 || rep.Findings[0].Certainty != "proven" {
+			t.Errorf("%d, %+v", code, rep)
+		}
+		cmd := c.Command(t.Context(), program, "job", "--lang", "zh", limited)
+		out, _ := cmd.CombinedOutput()
+		if !strings.Contains(string(out), "作业达到时间上限") || !strings.Contains(string(out), "2 个文件") {
+			t.Errorf("%s", out)
+		}
+	})
+}
+
+// TestGuard: "ncclinic run" in front of real torch, in real steps.
+func TestGuard(t *testing.T) {
+	debian(t)
+	c := slurm(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	dir := temp(t)
+	write(t, filepath.Join(dir, "train.py"), "import os\nimport torch\nimport torch.distributed as dist\ndist.init_process_group('nccl')\n")
+	write(t, filepath.Join(dir, "sum.py"), `import os, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+x = torch.tensor([float(os.environ["RANK"])])
+dist.all_reduce(x)
+print("sum", x.item(), os.environ["LOCAL_RANK"], os.environ["LOCAL_WORLD_SIZE"], os.environ["MASTER_ADDR"], flush=True)
+dist.destroy_process_group()
+`)
+	write(t, filepath.Join(dir, "fail.py"), `import os, sys, time
+r = int(os.environ["SLURM_PROCID"])
+for i in range(2000): print("rank %d line %d" % (r, i))
+sys.stdout.flush()
+if r == 2: raise ValueError("the third rank is bad")
+time.sleep(600)
+`)
+	srun := func(args ...string) (string, string, int) {
+		cmd := c.Command(ctx, "srun", args...)
+		cmd.Dir = dir
+		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))
+		var out, errs strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		err := cmd.Run()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+	}
+	t.Run("refused", func(t *testing.T) {
+		out, errs, code := srun("-N2", "--ntasks-per-node=2", "--gres=gpu:2", program, "run", "--", "/usr/bin/python3", "train.py")
+		if code != 1 || out != "" || strings.Count(errs, "BROKEN") != 1 || strings.Count(errs, "[torch-cpu-build]") != 4 {
+			t.Errorf("%d\n%s%s", code, out, errs)
+		}
+	})
+	t.Run("warned", func(t *testing.T) {
+		out, errs, code := srun("-N1", "--gres=gpu:1", program, "run", "--warn-only", "--", "/usr/bin/python3", "-c", "import torch; print(torch.__version__)")
+		if code != 0 || out == "" || !strings.Contains(errs, "torch-cpu-build") {
+			t.Errorf("%d\n%s%s", code, out, errs)
+		}
+	})
+	t.Run("without torch", func(t *testing.T) {
+		out, errs, code := srun("-N1", "--gres=gpu:1", program, "run", "--", "/bin/sh", "-c", "echo hello; exit 7")
+		if code != 7 || out != "hello\n" || strings.Contains(errs, "ncclinic") && !strings.Contains(errs, "going on") {
+			t.Errorf("%d\n%s%s", code, out, errs)
+		}
+	})
+	t.Run("env", func(t *testing.T) {
+		out, errs, code := srun("-N2", "--ntasks-per-node=2", program, "run", "--env", "--", "/bin/sh", "-c", "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $MASTER_ADDR")
+		for _, want := range []string{"0/4 0/2 n1\n", "1/4 1/2 n1\n", "2/4 0/2 n1\n", "3/4 1/2 n1\n"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("no %q in %d\n%s%s", want, code, out, errs)
+			}
+		}
+		// The nodes of the lab are one host, whose names do not resolve: what is set stays.
+		out, errs, code = srun("-N2", "--ntasks-per-node=2", "--export=ALL,MASTER_ADDR=127.0.0.1,GLOO_SOCKET_IFNAME=lo", program, "run", "--env", "--", "/usr/bin/python3", "sum.py")
+		if code != 0 || strings.Count(out, "sum 6.0 0 2 127.0.0.1\n") != 2 || strings.Count(out, "sum 6.0 1 2 127.0.0.1\n") != 2 {
+			t.Errorf("%d\n%s%s", code, out, errs)
+		}
+	})
+	t.Run("explained once", func(t *testing.T) {
+		out, errs, code := srun("-N2", "--ntasks-per-node=2", "--kill-on-bad-exit=1", program, "run", "--explain", "--", "/usr/bin/python3", "fail.py")
+		if code == 0 || strings.Count(errs, "BROKEN") != 1 || !strings.Contains(errs, "the third rank is bad") || !strings.Contains(errs, "run-exception") {
+			t.Errorf("%d\n%s", code, errs)
+		}
+		for r := range 4 {
+			if n := strings.Count(out, fmt.Sprintf("rank %d line ", r)); n != 2000 {
+				t.Errorf("%d lines of rank %d arrived", n, r)
+			}
+		}
+	})
+	left, _ := c.Command(ctx, "squeue", "--steps", "--noheader").Output()
+	if s := strings.TrimSpace(string(left)); s != "" {
+		t.Errorf("steps are left: %s", s)
+	}
+	if out, err := exec.CommandContext(ctx, "pgrep", "-f", filepath.Join(dir, "fail.py")).Output(); err == nil {
+		t.Errorf("processes are left: %s", out)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "cache", "ncclinic", "run")); err != nil {
+		t.Errorf("no marks: %v", err)
+	}
+}
