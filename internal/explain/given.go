@@ -11,6 +11,8 @@ import (
 
 var (
 	allocates = lazyre.New(`^(?:exec )?(?:salloc|srun .*--pty|srun\s+(?:-\w\s*\S+\s+|--[\w-]+(?:[= ]\S+)?\s+)*-(?:-time|t|-partition|p)\b)`)
+	// options whose values are names, in which "gpu" asks for nothing
+	namesOnly = lazyre.New(`\s(?:--(?:partition|account|qos|job-name|nodelist|exclude|reservation)[= ]\S+|-[pAqJwx]\s*\S+)`)
 	asksGPU   = lazyre.New(`gres|gpu|\s-G\s*\d|--exclusive|tres-per`)
 )
 
@@ -22,7 +24,7 @@ func (v *view) allocatedWithoutGPU() (fact.ShellCmd, bool) {
 		if !allocates.MatchString(c.Text) {
 			continue
 		}
-		if asksGPU.MatchString(c.Text) {
+		if asksGPU.MatchString(namesOnly.ReplaceAllString(c.Text, "")) {
 			return fact.ShellCmd{}, false
 		}
 		found = c
