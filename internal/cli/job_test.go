@@ -81,6 +81,7 @@ func TestJobVerdicts(t *testing.T) {
 		{"it completed", row("COMPLETED", "0:0"), log("fine\n"), "", diag.OK, 0},
 		{"it is running", row("RUNNING", "0:0"), log("fine\n"), "", diag.OK, 0},
 		{"time limit", row("TIMEOUT", "0:0"), log("fine\n"), "job-time-limit", diag.Broken, 1},
+		{"time limit, and srun speaks of its own end", row("TIMEOUT", "0:0"), log("begin\nsrun: Job step aborted: Waiting up to 4 seconds for job step to finish.\nsrun: forcing job termination\n"), "job-time-limit", diag.Broken, 1},
 		{"an exception before somebody cancelled it", row("CANCELLED by 1000", "0:0"), log(boom), "run-exception", diag.Broken, 1},
 		{"cancelled", row("CANCELLED by 1000", "0:0"), log("fine\n"), "job-cancelled", diag.Broken, 1},
 		{"preempted", row("PREEMPTED", "0:0"), log("fine\n"), "job-preempted", diag.Broken, 1},

@@ -100,7 +100,7 @@ func (v *view) cancelIsNoCause() {
 		return
 	}
 	for r := range v.byRule {
-		if info, ok := v.opt.Rules(r); ok && slices.Contains(info.Proves, "job-cancelled") {
+		if info, ok := v.opt.Rules(r); ok && (slices.Contains(info.Proves, "job-cancelled") || len(info.Suggests) == 1 && info.Suggests[0] == "job-cancelled") {
 			v.used[r] = true
 		}
 	}

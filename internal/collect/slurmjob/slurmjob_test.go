@@ -39,7 +39,6 @@ type slurm struct {
 	sacct   source.Result
 	script  string // scontrol write batch_script
 	stored  string // sacct --batch-script
-	calls   []string
 	without string // commands that are not there
 }
 
