@@ -11,7 +11,7 @@ import (
 
 var (
 	allocates = lazyre.New(`^(?:exec )?(?:salloc|srun .*--pty|srun\s+(?:-\w\s*\S+\s+|--[\w-]+(?:[= ]\S+)?\s+)*-(?:-time|t|-partition|p)\b)`)
-	asksGPU   = lazyre.New(`gres|gpu|\s-G\s*\d|--exclusive|tres-per`)
+	asksGPU   = lazyre.New(`--gres|--gpus?\b|--gpus-per|\s-G\s*\d|--exclusive|--tres-per`)
 )
 
 // allocatedWithoutGPU finds a typed salloc, or an srun that makes its own
