@@ -401,6 +401,29 @@ func TestNodesInterrupted(t *testing.T) {
 	nothingLeft(t, c, true)
 }
 
+// TestNodesParentKilled: not even kill -9 leaves a step behind, nor a node that
+// hangs.
+func TestNodesParentKilled(t *testing.T) {
+	c := cluster8(t)
+	mark := filepath.Join(temp(t), "up")
+	if err := os.Chmod(filepath.Dir(mark), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	wrap := wrapper(t, "touch "+mark+"\n[ $N = n2 ] && kill -STOP $$")
+	cmd := c.Command(t.Context(), program, "check", "--nodes", "--nodelist", "n[1-4]", "--prefix", wrap)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(mark); err == nil || time.Now().After(deadline) {
+			break
+		}
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	nothingLeft(t, c, true)
+}
+
 // TestNodesLive forms a real process group over gloo on eight nodes, and finds
 // the rank that cannot take part.
 func TestNodesLive(t *testing.T) {

@@ -5,8 +5,11 @@
 // The labels are a table (tabs, "|" or commas) with a column NNN, the number or
 // name with which a script's file name starts, and a column ISSUES, the ids of
 // the rules that are right for it, separated by blanks, commas or semicolons;
-// "-" is none. Without a header line the first and the last column count. It
-// prints precision and recall for each rule and each level.
+// "-" or nothing is none. An id may carry the line and, where it is not the
+// rule's own, the level: "gpu-count-mismatch@12/warning". Without a header line
+// the first and the last column count. It prints precision and recall for each
+// rule and each level; -levels error,warning leaves notes out, for labels that
+// have none.
 package main
 
 import (
@@ -17,6 +20,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
@@ -27,9 +31,10 @@ import (
 func main() {
 	dir := flag.String("dir", "", "folder of scripts")
 	labels := flag.String("labels", "", "table of labels")
+	levels := flag.String("levels", "error,warning,note", "levels that are scored")
 	verbose := flag.Bool("v", false, "name the scripts that differ")
 	flag.Parse()
-	if err := run(*dir, *labels, *verbose); err != nil {
+	if err := run(*dir, *labels, *levels, *verbose); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/scripts:", err)
 		os.Exit(1)
 	}
@@ -48,15 +53,28 @@ func (c count) String() string {
 	return fmt.Sprintf("tp %4d  fp %4d  fn %4d  precision %s  recall %s", c.tp, c.fp, c.fn, pct(c.tp, c.tp+c.fp), pct(c.tp, c.tp+c.fn))
 }
 
-func run(dir, labels string, verbose bool) error {
+func run(dir, labels, levels string, verbose bool) error {
 	if dir == "" || labels == "" {
 		return fmt.Errorf("-dir and -labels are needed")
+	}
+	scored := map[diag.Severity]bool{}
+	for _, l := range strings.Split(levels, ",") {
+		s := diag.Severity(strings.TrimSpace(l))
+		if s != diag.Error && s != diag.Warning && s != diag.Note {
+			return fmt.Errorf("-levels: %q is none of error, warning, note", l)
+		}
+		scored[s] = true
 	}
 	base, err := rules.Load(rules.Embedded(), "bench", "lint")
 	if err != nil {
 		return err
 	}
-	want, err := readLabels(labels, func(id string) bool { return base.Set().ByID(id) != nil })
+	want, err := readLabels(labels, func(id string) diag.Severity {
+		if r := base.Set().ByID(id); r != nil {
+			return r.Severity
+		}
+		return ""
+	})
 	if err != nil {
 		return err
 	}
@@ -82,14 +100,15 @@ func run(dir, labels string, verbose bool) error {
 		if err != nil {
 			return err
 		}
-		got, sev := map[string]bool{}, map[string]diag.Severity{}
+		got := map[string]place{}
 		r := lint.File(e.Name(), src, lint.Options{Set: base.Set()})
 		errs := 0
 		for _, f := range r.Findings {
-			got[f.ID] = true
-			sev[f.ID] = f.Severity
 			if f.Severity == diag.Error {
 				errs++
+			}
+			if g, ok := got[f.ID]; !ok || f.Severity == diag.Error && g.sev != diag.Error {
+				got[f.ID] = place{f.Where[0].Line, f.Severity}
 			}
 		}
 		if len(w) == 0 {
@@ -98,29 +117,34 @@ func run(dir, labels string, verbose bool) error {
 				alarms++
 			}
 		}
-		for id := range union(got, w) {
-			s := string(sev[id])
-			if s == "" {
-				if x := base.Set().ByID(id); x != nil {
-					s = string(x.Severity)
-				}
+		for _, id := range union(got, w) {
+			// The level of a pair is what the linter says, else what the label says.
+			p, hit := got[id]
+			label, labelled := w[id]
+			if !hit {
+				p = label
+			}
+			if !scored[p.sev] {
+				continue
 			}
 			what := ""
-			switch {
-			case got[id] && w[id]:
-				get(rule, id).tp++
-				get(level, s).tp++
-			case got[id]:
-				get(rule, id).fp++
-				get(level, s).fp++
-				what = "not labelled"
-			default:
-				get(rule, id).fn++
-				get(level, s).fn++
-				what = "missed"
+			for _, c := range []*count{get(rule, id), get(level, string(p.sev))} {
+				switch {
+				case hit && labelled:
+					c.tp++
+				case hit:
+					c.fp++
+					what = "not labelled"
+				default:
+					c.fn++
+					what = "missed"
+				}
 			}
 			if verbose && what != "" {
-				fmt.Printf("%s\t%s\t%s\t%s\n", e.Name(), s, id, what)
+				fmt.Printf("%s:%d\t%s\t%s\t%s\n", e.Name(), p.line, p.sev, id, what)
+			}
+			if verbose && hit && labelled && label.sev != p.sev {
+				fmt.Printf("%s:%d\t%s\t%s\tlabelled as %s\n", e.Name(), p.line, p.sev, id, label.sev)
 			}
 		}
 	}
@@ -139,19 +163,28 @@ func run(dir, labels string, verbose bool) error {
 	return nil
 }
 
-func union(a, b map[string]bool) map[string]bool {
-	m := map[string]bool{}
+// place of a finding or a label: line 0 is not said.
+type place struct {
+	line int
+	sev  diag.Severity
+}
+
+func union(a, b map[string]place) []string {
+	var out []string
 	for k := range a {
-		m[k] = true
+		out = append(out, k)
 	}
 	for k := range b {
-		m[k] = true
+		if _, ok := a[k]; !ok {
+			out = append(out, k)
+		}
 	}
-	return m
+	sort.Strings(out)
+	return out
 }
 
 // labelOf finds the label of a file: its name is the key, or starts with it.
-func labelOf(m map[string]map[string]bool, name string) (map[string]bool, bool) {
+func labelOf(m map[string]map[string]place, name string) (map[string]place, bool) {
 	stem := strings.TrimSuffix(name, filepath.Ext(name))
 	for _, k := range []string{name, stem} {
 		if w, ok := m[k]; ok {
@@ -166,21 +199,24 @@ func labelOf(m map[string]map[string]bool, name string) (map[string]bool, bool) 
 	return w, ok && i > 0
 }
 
-var idWord = regexp.MustCompile(`[a-z][a-z0-9]*(?:-[a-z0-9]+)*`)
+// idWord is a rule with its line and level: "missing-rdzv@12/error".
+var idWord = regexp.MustCompile(`([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?:@([0-9]+))?(?:/(error|warning|note))?`)
 
-func readLabels(name string, known func(string) bool) (map[string]map[string]bool, error) {
+// readLabels reads the table; known returns the level of a rule, "" for what is none.
+func readLabels(name string, known func(string) diag.Severity) (map[string]map[string]place, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	out := map[string]map[string]bool{}
+	out := map[string]map[string]place{}
 	key, issues := 0, -1
 	sc := bufio.NewScanner(f)
 	sc.Buffer(nil, 1<<20)
 	for sc.Scan() {
-		l := strings.TrimSpace(sc.Text())
-		if l == "" || strings.Trim(l, "|-: ") == "" {
+		// An empty last column is a label too: nothing is wrong.
+		l := strings.Trim(sc.Text(), " \r")
+		if strings.Trim(l, "|-: \t") == "" {
 			continue
 		}
 		sep := "\t"
@@ -211,10 +247,18 @@ func readLabels(name string, known func(string) bool) (map[string]map[string]boo
 		if key >= len(c) || k == key {
 			continue
 		}
-		w := map[string]bool{}
-		for _, id := range idWord.FindAllString(c[k], -1) {
-			if known(id) {
-				w[id] = true
+		w := map[string]place{}
+		for _, m := range idWord.FindAllStringSubmatch(c[k], -1) {
+			sev := known(m[1])
+			if sev == "" {
+				continue
+			}
+			if m[3] != "" {
+				sev = diag.Severity(m[3])
+			}
+			line, _ := strconv.Atoi(m[2])
+			if old, ok := w[m[1]]; !ok || old.sev != diag.Error {
+				w[m[1]] = place{line, sev}
 			}
 		}
 		out[c[key]] = w

@@ -11,7 +11,9 @@ import (
 
 var (
 	allocates = lazyre.New(`^(?:exec )?(?:salloc|srun .*--pty|srun\s+(?:-\w\s*\S+\s+|--[\w-]+(?:[= ]\S+)?\s+)*-(?:-time|t|-partition|p)\b)`)
-	asksGPU   = lazyre.New(`--gres|--gpus?\b|--gpus-per|\s-G\s*\d|--exclusive|--tres-per`)
+	// options whose values are names, in which "gpu" asks for nothing
+	namesOnly = lazyre.New(`\s(?:--(?:partition|account|qos|job-name|nodelist|exclude|reservation)[= ]\S+|-[pAqJwx]\s*\S+)`)
+	asksGPU   = lazyre.New(`gres|gpu|\s-G\s*\d|--exclusive|tres-per`)
 )
 
 // allocatedWithoutGPU finds a typed salloc, or an srun that makes its own
@@ -22,7 +24,7 @@ func (v *view) allocatedWithoutGPU() (fact.ShellCmd, bool) {
 		if !allocates.MatchString(c.Text) {
 			continue
 		}
-		if asksGPU.MatchString(c.Text) {
+		if asksGPU.MatchString(namesOnly.ReplaceAllString(c.Text, "")) {
 			return fact.ShellCmd{}, false
 		}
 		found = c

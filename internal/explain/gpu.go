@@ -444,15 +444,6 @@ func (v *view) decideNoGPU() {
 			return
 		}
 	}
-	if len(noDriver) == 0 {
-		for _, s := range v.facts(kind.FM) {
-			if s.V == "failed" || s.V == "inactive" || s.V == "In" || s.V == "In Progress" {
-				c := v.add(cand{id: "gpu-fabric-manager", cert: diag.Likely, over: []string{"run-exception", "gpu-not-allocated"}}, cap4(append(none[:len(none):len(none)], noBackendEvents(cudaNA)...))...)
-				v.said(c, first(v.facts(kind.FM), 2)...)
-				return
-			}
-		}
-	}
 	v.gpuMissing(append(append([]*fact.Event{}, noDriver...), append(none, noBackendEvents(cudaNA)...)...))
 }
 
@@ -602,6 +593,15 @@ func (v *view) gpuMissing(es []*fact.Event) {
 		c.ev = append(c.ev, v.evidence(cmd.Place, cmd.Text))
 		c.needs = append(c.needs, "scontrol show job JOBID | grep TRES")
 		return
+	}
+	if len(noDriver) == 0 {
+		for _, s := range v.facts(kind.FM) {
+			if s.V == "failed" || s.V == "inactive" || s.V == "In" || s.V == "In Progress" {
+				c := v.add(cand{id: "gpu-fabric-manager", cert: diag.Likely, over: []string{"run-exception", "gpu-not-allocated"}}, cap4(es)...)
+				v.said(c, first(v.facts(kind.FM), 2)...)
+				return
+			}
+		}
 	}
 	if ms := v.facts(kind.NoModule); len(ms) > 0 {
 		c := v.add(cand{id: "gpu-driver-missing", cert: diag.Proven, over: []string{"run-exception", "gpu-not-allocated"}}, cap4(es)...)

@@ -26,7 +26,7 @@ func (v *view) localTorch() bool {
 			at = m[1]
 		}
 		not := strings.Contains(x.Message, "'torch' is not a package") || strings.Contains(x.Message, "folder of the PyTorch repository rather than the C extensions")
-		if !not && (at == "" || !strings.Contains(x.Message, "torch")) {
+		if !not && (at == "" || !strings.Contains(x.Message, "torch") || !strings.HasSuffix(at, "torch.py") && !importFails.MatchString(x.Message)) {
 			continue
 		}
 		c := v.addExc(cand{id: "env-local-module-shadows", cert: diag.Proven, over: []string{"run-exception", "torch-install-damaged", "torch-not-installed", "env-not-activated", "torch-built-without-distributed"}, args: diag.Args{}}, x)
@@ -41,6 +41,9 @@ func (v *view) localTorch() bool {
 	}
 	return false
 }
+
+// importFails matches what Python says when a module lacks what is asked of it.
+var importFails = lazyre.New(`No module named|cannot import name|has no attribute|partially initialized`)
 
 func quotesFile(es []fact.Evidence, file string) bool {
 	for _, e := range es {

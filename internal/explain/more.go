@@ -12,6 +12,9 @@ import (
 func (v *view) decideMore() {
 	v.missingLibraries()
 	v.oldPython()
+	if es := v.ev("log-nccl-tests-wrong"); len(es) > 0 {
+		v.unknown(es, "nvidia-smi -q -d ECC,ROW_REMAPPER; dmesg | grep -i xid; NCCL_P2P_DISABLE=1 and NCCL_SHM_DISABLE=1 with nccl-tests on one pair of GPUs")
+	}
 	v.decideNodes()
 	v.decideShadow()
 	v.decideFilters()

@@ -22,14 +22,18 @@ func (v *view) decideStates() {
 		v.said(c, s)
 		c.where = append(c.where, v.where(s.Place))
 	}
-	if v.dead || len(v.exc) > 0 {
+	if v.dead || len(v.exc) > 0 || v.trained() || len(v.facts("success")) > 0 {
 		return
+	}
+	runs := false // a limit on what one owner may use is no fault while other jobs use it
+	for _, s := range v.facts(kind.Pending) {
+		runs = runs || s.V == "running"
 	}
 	for _, s := range v.facts(kind.Pending) {
 		cert := diag.Likely
 		switch {
 		case neverStarts.MatchString(s.V):
-		case limitOf.MatchString(s.V):
+		case !runs && limitOf.MatchString(s.V):
 			cert = diag.Possible
 		default:
 			continue

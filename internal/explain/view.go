@@ -359,7 +359,7 @@ func (v *view) deathSigns() bool {
 		"S100": true, "S101": true, "S254": true, "S255": true, "S256": true, "S257": true, "S259": true, "S264": true, "S327": true, "S328": true, "S511": true}
 	for _, e := range v.l.Events {
 		if !e.Quoted && deadly[e.Sig] && !done && last[e.File] < e.Line {
-			if (e.Sig == "S242" || e.Sig == "S244") && v.restartedAfter(e.Place) {
+			if (e.Sig == "S242" || e.Sig == "S244" || e.Sig == "S100" || e.Sig == "S101") && v.restartedAfter(e.Place) {
 				continue // Slurm started the job again, and it went on
 			}
 			return true

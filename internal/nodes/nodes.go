@@ -104,7 +104,7 @@ func onGroups(set *diag.Set, s *fact.NodeSet, rep *diag.Report) (judged int, out
 		}
 		judged++
 		names, err := hostlist.Expand(g.Nodes)
-		if err != nil {
+		if err != nil || len(names) == 0 { // a file that somebody edited
 			continue
 		}
 		r := diag.Run(set, g.Bundle)

@@ -51,9 +51,7 @@ func ids(r diag.Report) string {
 
 func set(total int, groups ...fact.NodeGroup) *fact.NodeSet {
 	s := &fact.NodeSet{Total: total, Reported: total, First: "n1"}
-	for _, g := range groups {
-		s.Groups = append(s.Groups, g)
-	}
+	s.Groups = append(s.Groups, groups...)
 	s.Expected = "n[1-8]"
 	return s
 }

@@ -53,13 +53,14 @@ func NodeOf(b *fact.Bundle) (Node, bool) {
 	return n, n.Driver != "" || len(n.GPUs) > 0
 }
 
-// keptTorch is the torch that is imported once the user's own copies are away.
+// keptTorch is the environment's own torch where a copy of the user's is in front
+// of it, else the one that is imported.
 func keptTorch(b *fact.Bundle) *fact.Torch {
 	if t := b.Winner(); t == nil || t.Kind != fact.PathUserSite || len(b.Torch) == 1 {
 		return t
 	}
 	for i := range b.Torch {
-		if b.Torch[i].Kind != fact.PathUserSite {
+		if b.Torch[i].Kind == fact.PathSite {
 			return &b.Torch[i]
 		}
 	}

@@ -114,7 +114,7 @@ func (in *Input) removeUser(o *Option) {
 	}
 	s := step(StepRemove, "remove-user").arg("dir", e.UserSite)
 	for _, d := range e.UserDists {
-		s.Commands = append(s.Commands, fmt.Sprintf("if ls -d %s/%s-*.dist-info >/dev/null 2>&1; then %s -m pip uninstall -y %s; fi", quote(e.UserSite), d, py, d))
+		s.Commands = append(s.Commands, fmt.Sprintf("if ls -d %s/%s-*.dist-info >/dev/null 2>&1; then PIP_BREAK_SYSTEM_PACKAGES=1 %s -m pip uninstall -y %s; fi", quote(e.UserSite), d, py, d))
 	}
 	o.Steps = append(o.Steps, s)
 }
@@ -237,7 +237,8 @@ func (in *Input) uv(o *Option) {
 	}
 	install += " " + strings.Join(reqs, " ")
 	if ix := e.index(o); ix != "" {
-		install += " " + ix
+		// --index-url gives way to UV_DEFAULT_INDEX, which sites with a mirror set.
+		install += " " + strings.Replace(ix, "--index-url ", "--default-index ", 1)
 	}
 	o.Steps = append(o.Steps, step(StepInstall, "uv", install))
 	o.Steps = append(o.Steps, notes...)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 	"github.com/ncclinic/ncclinic/internal/pep440"
 	"github.com/ncclinic/ncclinic/internal/tables"
 )
@@ -76,34 +77,17 @@ func (w *wish) takes(version string) bool {
 	return err == nil && w.specs.Match(v)
 }
 
-// beyond reports whether a wish can only be met by releases newer than the
-// table.
-func (w *wish) beyond() bool {
-	return w.exact != "" && tables.Compare(w.exact, tables.NewestRelease()) > 0 || w.exact == "" && !w.any && newerOnly(w)
-}
+var firstVersion = lazyre.New(`[0-9]+(\.[0-9]+)*`)
 
-func newerOnly(w *wish) bool {
+// beyond reports whether a wish can only be met by releases newer than the table.
+func (w *wish) beyond() bool {
+	if w.any {
+		return false
+	}
 	for _, v := range tables.Versions() {
 		if w.takes(v) {
 			return false
 		}
 	}
-	next, err := pep440.Parse("99.0.0")
-	return err == nil && w.specs.Match(next) || strings.HasPrefix(w.text, "3") || bumped(w)
-}
-
-// bumped tries releases after the newest, for wishes such as 2.17.
-func bumped(w *wish) bool {
-	f := strings.Split(tables.NewestRelease(), ".")
-	n := 0
-	fmt.Sscanf(f[1], "%d", &n)
-	for i := n; i < n+40; i++ {
-		for _, p := range []int{0, 1, 2, 3} {
-			v := fmt.Sprintf("%s.%d.%d", f[0], i, p)
-			if tables.Compare(v, tables.NewestRelease()) > 0 && w.takes(v) {
-				return true
-			}
-		}
-	}
-	return false
+	return tables.Compare(firstVersion.FindString(w.text), tables.NewestRelease()) > 0
 }

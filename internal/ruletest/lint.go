@@ -16,6 +16,7 @@ type lintWant struct {
 	Line     int               `yaml:"line"`
 	Col      int               `yaml:"col"`
 	Severity string            `yaml:"severity"`
+	Certain  string            `yaml:"certainty"` // "": not looked at
 	Args     map[string]string `yaml:"args"`
 	Also     []string          `yaml:"also"` // other rules of level error that the sample hits too
 }
@@ -107,6 +108,9 @@ func lintSamples(t *testing.T, base *rules.Base, r *diag.Rule) {
 			}
 			if string(rs[0].Severity) != sev {
 				t.Errorf("severity is %s, want %s", rs[0].Severity, sev)
+			}
+			if w.Certain != "" && string(rs[0].Certainty) != w.Certain {
+				t.Errorf("certainty is %s, want %s", rs[0].Certainty, w.Certain)
 			}
 			for k, v := range w.Args {
 				if rs[0].Args[k] != v {

@@ -19,6 +19,8 @@ import (
 
 func ownGroup(*exec.Cmd) {}
 
+func dieWithParent(*exec.Cmd) {}
+
 func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 
 func rootFS() fs.FS { return os.DirFS("/") }

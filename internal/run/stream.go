@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -36,6 +37,11 @@ func (r Real) Stream(ctx context.Context, c source.Cmd, s source.Streams) (sourc
 		cmd.Env = r.Env
 	}
 	ownGroup(cmd)
+	// A parent that is killed cannot end what it started; the kernel does it then.
+	// The signal goes with the thread that starts the command: it must live on.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	dieWithParent(cmd)
 	var stdin io.WriteCloser
 	if s.Stdin != nil {
 		// A pipe of our own: with cmd.Stdin, Wait would wait for a reader that nobody closes.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/source/sif"
 	"github.com/ncclinic/ncclinic/internal/source/squashfs"
@@ -28,9 +27,8 @@ func (t *Target) openSquash(r io.ReaderAt, size int64) error {
 
 // openSIF opens an image of Apptainer and Singularity.
 func (t *Target) openSIF(r io.ReaderAt, size int64, o OpenOptions) error {
-	arch := o.Platform[strings.LastIndexByte(o.Platform, '/')+1:]
-	im, err := sif.Open(r, size, arch)
-	if errors.Is(err, sif.ErrArch) && arch != "" {
+	im, err := sif.Open(r, size, o.Platform)
+	if errors.Is(err, sif.ErrArch) {
 		return fmt.Errorf("--platform %s: %w", o.Platform, err)
 	}
 	if err != nil {

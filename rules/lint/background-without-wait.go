@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
@@ -29,7 +30,13 @@ var _ = Checks.Add("background-without-wait", func(c *Ctx) {
 			continue
 		}
 		switch x.Name {
-		case "wait", "fg", "tail", "sleep", "ray", "read", "exec":
+		case "sleep":
+			// A short pause between two starts keeps nothing alive; a loop of its
+			// own, or a long sleep, does.
+			if (x.Seq > seq || x.Func != "" || x.Trap) && !(shortSleep(x) && (x.Loop == 0 || sameTop(s, i, back.Cmd))) {
+				return
+			}
+		case "wait", "fg", "tail", "ray", "read", "exec":
 			if x.Seq > seq || x.Loop > 0 || x.Func != "" || x.Trap {
 				return
 			}
@@ -38,10 +45,30 @@ var _ = Checks.Add("background-without-wait", func(c *Ctx) {
 				return
 			}
 		default:
-			if x.Seq > seq && !x.Back && !x.Dead && (strings.Contains(x.Name, ".") || x.Name == "" || x.Loop > 0 && s.Commands[back.Cmd].Loop == 0) {
+			// Any program in the foreground may keep the job alive.
+			if x.Seq > seq && !x.Back && !x.Dead && (!ordinary[x.Name] && x.Name != "scancel" || x.Loop > 0 && s.Commands[back.Cmd].Loop == 0) {
 				return
 			}
 		}
 	}
 	c.Hit(back.Pos, "tool", back.Tool)
 })
+
+// shortSleep reports a sleep of less than ten minutes.
+func shortSleep(x *fact.ScriptCmd) bool {
+	if len(x.Words) != 2 {
+		return false
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(x.Words[1].Text, "s"))
+	return err == nil && n < 600
+}
+
+// sameTop reports whether two commands stand in the same statement of the top level.
+func sameTop(s *fact.Script, a, b int) bool {
+	for _, t := range s.Top {
+		if t.Cmds[0] <= a && a < t.Cmds[1] {
+			return t.Cmds[0] <= b && b < t.Cmds[1]
+		}
+	}
+	return false
+}

@@ -15,7 +15,12 @@ var _ = Checks.Add("conda-activate-without-hook", func(c *Ctx) {
 			continue
 		}
 		switch x.Name {
-		case "source", ".", "module", "ml", "eval", "bash", "sh", "exec":
+		case "source", ".", "eval", "bash", "sh", "exec":
+			return
+		case "module", "ml":
+			if len(x.Words) > 1 && unload[x.Words[1].Text] {
+				continue
+			}
 			return
 		}
 		if (x.Name == "conda" || x.Name == "mamba") && len(x.Words) > 1 && x.Words[1].Text == "activate" && x.Step < 0 {
@@ -27,3 +32,6 @@ var _ = Checks.Add("conda-activate-without-hook", func(c *Ctx) {
 		}
 	}
 })
+
+// unload are commands of module that load nothing.
+var unload = set("purge list avail spider unload rm del --force show")

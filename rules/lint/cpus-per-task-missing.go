@@ -6,11 +6,11 @@ import (
 
 var _ = Checks.Add("cpus-per-task-missing", func(c *Ctx) {
 	s, r := c.S, &c.S.Request
-	if !c.submitted() || r.EffectiveTPN != 1 || r.CPUsPerTask > 0 || r.CPUsPerGPU > 0 || c.wholeNode() || s.HetGroups > 0 {
+	if !c.submitted() || r.EffectiveTPN != 1 || r.CPUsPerTask > 0 || r.CPUsPerGPU > 0 || r.Exclusive || r.MemMiB == -1 || s.HetGroups > 0 {
 		return
 	}
-	if s.Opt("nodes") == nil && s.Opt("ntasks") == nil && s.Opt("ntasks-per-node") == nil || !r.GPUAsked {
-		return
+	if !r.GPUAsked || s.Opt("nodes") == nil && s.Opt("ntasks") == nil && s.Opt("ntasks-per-node") == nil && r.Seconds == 0 && r.MemMiB == 0 {
+		return // the rest may come with the command line
 	}
 	for _, o := range []string{"mincpus", "cores-per-socket", "threads-per-core", "constraint", "exclusive", "extra-node-info", "sockets-per-node"} {
 		if s.Opt(o) != nil {

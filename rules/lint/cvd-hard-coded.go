@@ -10,6 +10,9 @@ var _ = Checks.Add("cvd-hard-coded", func(c *Ctx) {
 	if !c.submitted() || g == 0 {
 		return
 	}
+	if r := &c.S.Request; r.GPUsPerTask > 0 && r.GPUsPerNode == 0 && r.GresGPUs == 0 && r.Nodes == 0 && r.Tasks == 0 && r.TasksPerNode == 0 {
+		return // how many tasks comes with the command line
+	}
 	for i := range c.S.Assigns {
 		a := &c.S.Assigns[i]
 		if a.Name != "CUDA_VISIBLE_DEVICES" || a.Dead || a.Unset || a.File != "" || !a.Value.Known || a.Value.Text == "" || a.Value.Text == "-1" || len(c.out) > 0 {
@@ -19,13 +22,18 @@ var _ = Checks.Add("cvd-hard-coded", func(c *Ctx) {
 			continue // one GPU for each of several programs
 		}
 		ids := strings.Split(a.Value.Text, ",")
-		same := len(ids) == g
-		for k, id := range ids {
+		// All of them in another order is a choice, not a slip.
+		all := map[int]bool{}
+		for _, id := range ids {
 			n, err := strconv.Atoi(strings.TrimSpace(id))
 			if err != nil {
 				return // a UUID
 			}
-			same = same && n == k
+			all[n] = n >= 0 && n < g
+		}
+		same := len(ids) == g && len(all) == g
+		for _, in := range all {
+			same = same && in
 		}
 		if !same {
 			c.Hit(a.Pos, "value", a.Value.Text, "gpus", itoa(g))

@@ -48,6 +48,9 @@ var _ = Checks.Add("gpu-count-mismatch", func(c *Ctx) {
 				return
 			}
 			n := c.nproc(l)
+			if _, ok := num(l.Nproc); !ok {
+				return // gpu, auto, a count of what is there
+			}
 			switch {
 			case n > have:
 				if n == have*max(c.nodes(), 1) && l.Kind == fact.LaunchAccelerate {

@@ -21,8 +21,18 @@ var _ = Checks.Add("gpus-per-task-isolation", func(c *Ctx) {
 		} else if d := s.Opt("gpus-per-task"); d != nil {
 			per, pos = r.GPUsPerTask, d.Pos
 		}
-		if per != 1 || c.says("lightning", "pl_", "--trainer", "trainer.devices", "trainer.accelerator", "cuda_visible_devices", "nemo", "gpu-bind", "gpu_bind", "tres-bind", "allow-task-sharing", "--device cuda:0", "--device=cuda:0") {
+		if per != 1 || c.lightning() || c.says("nemo", "gpu-bind", "gpu_bind", "tres-bind", "allow-task-sharing", "--device cuda:0", "--device=cuda:0") {
 			return
+		}
+		for i := range s.Assigns { // the task chooses its GPU itself
+			if a := &s.Assigns[i]; a.Name == "CUDA_VISIBLE_DEVICES" && a.Step >= 0 && !a.Dead {
+				return
+			}
+		}
+		for i := range s.Reads {
+			if r := &s.Reads[i]; r.Name == "CUDA_VISIBLE_DEVICES" && r.Step >= 0 && r.Cmd != "echo" {
+				return
+			}
 		}
 		tpn := st.EffTPN
 		if tpn == 0 && st.EffTasks > 1 && st.EffNodes <= 1 {

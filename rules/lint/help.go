@@ -134,12 +134,29 @@ func (c *Ctx) nproc(l *fact.Launch) int {
 		return 1
 	case strings.TrimSpace(l.Nproc.Text) == "gpu" || strings.TrimSpace(l.Nproc.Text) == "auto":
 		return c.gpus()
+	case l.Kind == fact.LaunchDeepSpeed && !given(l.Nproc) && !given(l.Hostfile) && !l.Open:
+		return c.gpus() // all that it sees
+	}
+	// A count of what the node has: nvidia-smi -L | wc -l.
+	if hs := c.S.HolesOf(l.Nproc.Val); len(hs) == 1 && l.Kind != fact.LaunchAccelerate && len([]rune(l.Nproc.Val)) == 1 {
+		h := hs[0]
+		count := h.Kind == "cmd" && strings.Contains(h.Text, "nvidia-smi") && (strings.Contains(h.Text, "wc -l") || strings.Contains(h.Text, "grep -c")) ||
+			h.Kind == "cmd" && (strings.Contains(h.Text, "SLURM_JOB_GPUS") || strings.Contains(h.Text, "SLURM_STEP_GPUS")) && (strings.Contains(h.Text, "wc -l") || strings.Contains(h.Text, "NF")) || h.Name == "SLURM_GPUS_ON_NODE"
+		if count && !(h.Step && (c.S.Request.GPUsPerTask > 0 || c.stepOf(l) != nil && c.stepOf(l).GPUsPerTask > 0)) {
+			return c.gpus()
+		}
 	}
 	return 0
 }
 
 // assigned reports whether the script sets a variable anywhere.
 func (c *Ctx) assigned(name string) bool { return c.shared.sets[name] }
+
+// setBefore reports whether the batch shell sets a variable before a place in
+// the order of execution.
+func (c *Ctx) setBefore(name string, seq int) bool {
+	return c.shared.sets[name] && c.S.Var(name, seq) != nil
+}
 
 // last returns the last live assignment of a variable that has a value.
 func (c *Ctx) last(name string) *fact.Assign {
@@ -243,15 +260,26 @@ func (c *Ctx) cpuOnly() bool {
 }
 
 func (c *Ctx) saysCPU() bool {
-	return c.says("--cpu ", "--cpu\n", "--no-cuda", "--no_cuda", "--device cpu", "--device=cpu", "accelerator=cpu", "accelerator cpu", "neuron", "trainium", "--use_cpu", "torch_xla", "habana", "ascend", "hccl") ||
+	return c.says("--cpu ", "--cpu\n", "--no-cuda", "--no_cuda", "--device cpu", "--device=cpu", "accelerator=cpu", "accelerator cpu", "neuronx", "neuron-", "trainium", "--use_cpu", "torch_xla", "habana", "ascend", "hccl") ||
 		c.gloo() || emptyCVD.MatchString(c.code())
 }
 
 // gloo reports whether the script speaks of the backend, not only of the
 // interface that gloo uses beside NCCL.
 func (c *Ctx) gloo() bool {
-	return strings.Count(c.lower(), "gloo") > strings.Count(c.lower(), "gloo_socket_ifname")
+	return gloo.MatchString(c.lower())
 }
+
+// lightning reports signs of Lightning, which finds the ranks in Slurm's own
+// variables: its name, or options of its Trainer.
+func (c *Ctx) lightning() bool {
+	return c.says("lightning", "trainer.") && lightningSign.MatchString(c.lower())
+}
+
+var (
+	gloo          = lazyre.New(`\bgloo\b`)
+	lightningSign = lazyre.New(`lightning|(?:^|[\s"'])[+-]*trainer\.[a-z_]+[ =]`)
+)
 
 var emptyCVD = lazyre.New(`CUDA_VISIBLE_DEVICES=["']?["']?(?:\s|$)`)
 

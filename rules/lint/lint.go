@@ -119,7 +119,7 @@ func Run(set *diag.Set, s *fact.Script, o Options) []Result {
 		f(c)
 		out = append(out, c.out...)
 	}
-	out = template(s, out)
+	out = consequences(s, template(s, out))
 	sort.SliceStable(out, func(i, j int) bool {
 		a, b := out[i].Where[0], out[j].Where[0]
 		return a.Line < b.Line || a.Line == b.Line && a.Col < b.Col
@@ -145,6 +145,36 @@ func template(s *fact.Script, in []Result) []Result {
 				continue
 			}
 			if body && (r.ID == "syntax-error" || r.ID == "undefined-var") {
+				continue
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// consequences drops what only follows from another finding: a command that a
+// note after its continuation cuts off has lost the options below.
+func consequences(s *fact.Script, in []Result) []Result {
+	cut := map[int]bool{}
+	for i := range in {
+		if in[i].ID == "comment-after-continuation" {
+			for n := in[i].Where[0].Line; n > 0; n-- { // up to the first line of the command
+				cut[n] = true
+				if !strings.HasSuffix(strings.TrimRight(s.Line(n-1), " \t"), "\\") {
+					break
+				}
+			}
+		}
+	}
+	if len(cut) == 0 {
+		return in
+	}
+	var out []Result
+	for _, r := range in {
+		switch r.ID {
+		case "missing-rdzv", "torchrun-nproc-missing", "gpu-count-mismatch", "multinode-launcher-without-srun", "torchrun-per-gpu-task":
+			if cut[r.Where[0].Line] {
 				continue
 			}
 		}

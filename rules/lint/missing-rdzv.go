@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
@@ -15,14 +16,36 @@ var _ = Checks.Add("missing-rdzv", func(c *Ctx) {
 	}
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
 		st := c.stepOf(l)
-		if st == nil || !c.inSrun(l) || !elastic(l) || l.Open || st.Unknown || st.EffNodes < 2 || st.EffTPN > 1 {
+		if st == nil || !c.inSrun(l) || l.Open || c.perNode(l) {
 			return
 		}
-		if c.perNode(l) {
+		if l.Kind == fact.LaunchDeepSpeed && st.Tool == "srun" && !st.Unknown && st.EffNodes >= 2 && st.EffTPN == 1 && !given(l.Hostfile) && !given(l.NodeRank) && !c.assigned("DLTS_HOSTFILE") {
+			c.Hit(l.Pos, "variant", "deepspeed", "launcher", "deepspeed", "nodes", itoa(st.EffNodes))
+			return
+		}
+		if !elastic(l) {
 			return
 		}
 		n, known := num(l.Nnodes)
 		endpoint := given(l.Endpoint) || given(l.MasterAddr)
+		if st.Unknown && st.Nodes == 0 && st.Opt("nodes") == nil && given(l.Nnodes) && !(known && n == 1) && !endpoint && !l.Standalone {
+			// srun $ARGS: whatever is in it, torchrun has no place to meet.
+			if r := &c.S.Request; r.EffectiveNodes >= 2 && r.EffectiveTPN == 1 {
+				c.Hit(l.Pos, "variant", "endpoint", "nodes", itoa(r.EffectiveNodes))
+			}
+			return
+		}
+		if st.Unknown || st.EffNodes < 2 {
+			return
+		}
+		if st.EffTPN > 1 {
+			// One launcher per task is reported by torchrun-per-gpu-task. With the
+			// tasks mended, there is still no place to meet.
+			if nodes := l.Nnodes; given(nodes) && nodes.Known && !(known && n < 2) && !endpoint && !l.Standalone && !given(l.Backend) {
+				c.Hit(l.Pos, "variant", "endpoint", "nodes", itoa(st.EffNodes))
+			}
+			return
+		}
 		switch {
 		case l.Standalone:
 			c.Hit(l.Pos, "variant", "standalone", "nodes", itoa(st.EffNodes))
@@ -30,6 +53,8 @@ var _ = Checks.Add("missing-rdzv", func(c *Ctx) {
 			c.Hit(l.Pos, "variant", "nnodes", "nodes", itoa(st.EffNodes))
 		case !endpoint:
 			c.Hit(l.Pos, "variant", "endpoint", "nodes", itoa(st.EffNodes))
+		case !given(l.Endpoint) && l.Backend.Known && l.Backend.Text == "c10d":
+			c.Hit(l.Pos, "variant", "c10d", "nodes", itoa(st.EffNodes)).Sev(diag.Warning)
 		}
 	})
 })

@@ -3,7 +3,9 @@ package lint
 import (
 	"strings"
 
+	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
@@ -20,11 +22,17 @@ var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
 		}
 	}
 	other := false
-	c.cmds(func(*fact.ScriptCmd) { other = true }, "parallel", "ray", "horovodrun", "dask", "dask-mpi", "sbcast", "xargs")
-	if other || c.says("hostfile", "host_file", "ray start", "ray.init", "--launcher slurm", "--launcher=slurm", "submitit", "srun_args=", "eval ") {
+	c.cmds(func(x *fact.ScriptCmd) {
+		if len(x.Words) > 1 && !envHook.MatchString(x.Words[1].Text) {
+			other = true // text that may hold srun
+		}
+	}, "eval")
+	c.cmds(func(x *fact.ScriptCmd) { other = other || !x.Subst }, "parallel", "ray", "horovodrun", "dask", "dask-mpi", "sbcast", "xargs")
+	if other || c.says("hostfile", "host_file", "ray start", "ray.init", "--launcher slurm", "--launcher=slurm", "submitit", "srun_args=") {
 		return
 	}
 	var first *fact.Launch
+	plain := false
 	for i := range s.Launches {
 		l := &s.Launches[i]
 		if l.Dead {
@@ -43,18 +51,34 @@ var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
 	if first == nil {
 		// A plain program: only when the job has tasks for it and a rendezvous is set up.
 		tasks := max(r.Tasks, r.TasksPerNode*r.EffectiveNodes)
-		if tasks < 2 || c.sourcedUnknown() || !c.assigned("MASTER_ADDR") && !c.assigned("WORLD_SIZE") {
+		if c.sourcedUnknown() || !r.GPUAsked {
 			return
 		}
+		plain = tasks < 2 || !c.assigned("MASTER_ADDR") && !c.assigned("WORLD_SIZE")
 		for i := range s.Launches {
-			if l := &s.Launches[i]; !l.Dead && l.Kind == fact.LaunchPython && strings.HasSuffix(l.Program, ".py") {
+			l := &s.Launches[i]
+			if l.Dead || l.Kind != fact.LaunchPython || !strings.HasSuffix(l.Program, ".py") {
+				continue
+			}
+			if plain && !trainName.MatchString(l.Program) {
+				return // it may submit, serve or reach the other nodes by itself
+			}
+			if first == nil {
 				first = l
-				break
 			}
 		}
 	}
 	if first == nil || usesSrun(c) {
 		return
 	}
-	c.Hit(first.Pos, "launcher", show(first), "nodes", itoa(r.EffectiveNodes))
+	h := c.Hit(first.Pos, "launcher", show(first), "nodes", itoa(r.EffectiveNodes))
+	if plain {
+		h.Sev(diag.Warning).Certainty = diag.Likely
+	}
 })
+
+// trainName are names of programs that train.
+var trainName = lazyre.New(`(?i)train|main|finetune|fine_tune|ddp|fsdp|benchmark|distributed`)
+
+// envHook is what eval runs to set up an environment.
+var envHook = lazyre.New(`conda|mamba|pyenv|direnv|ssh-agent|modulecmd|poetry|brew|uv `)

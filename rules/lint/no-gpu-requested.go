@@ -12,6 +12,11 @@ var _ = Checks.Add("no-gpu-requested", func(c *Ctx) {
 	if !c.submitted() || r.GPUAsked || r.Exclusive || s.Opt("exclusive") != nil || s.HetGroups > 0 || len(s.Placeholders) > 0 {
 		return
 	}
+	for _, d := range s.Directives {
+		if strings.HasPrefix(d.Name, "gpus") {
+			return // --gpus=0 is said on purpose
+		}
+	}
 	if s.Opt("gres") != nil || s.Opt("constraint") != nil || s.Opt("tres-per-node") != nil || s.Opt("licenses") != nil || s.Opt("reservation") != nil {
 		return
 	}

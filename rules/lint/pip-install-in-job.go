@@ -25,7 +25,7 @@ var _ = Checks.Add("pip-install-in-job", func(c *Ctx) {
 				tmp = true
 			}
 		}
-		if tmp || localEnv(c, x) {
+		if tmp || localEnv(c, x) || c.buildsEnv() {
 			continue
 		}
 		c.Hit(x.Pos, "command", fact.Clip(cmd+" "+strings.Join(args, " "), 60))

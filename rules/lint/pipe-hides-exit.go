@@ -13,6 +13,10 @@ var _ = Checks.Add("pipe-hides-exit", func(c *Ctx) {
 		if !training(l) && l.Kind != fact.LaunchWrapper {
 			return
 		}
+		// A helper in the batch shell is no training.
+		if l.Step < 0 && !distributed(l) && (l.Kind == fact.LaunchWrapper && l.Program != "" || !c.S.Request.GPUAsked) && !trainName.MatchString(l.Program) {
+			return
+		}
 		to := x.PipeTo[len(x.PipeTo)-1]
 		if to == "" || to == "while" || c.says("pipestatus") {
 			return

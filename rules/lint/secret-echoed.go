@@ -33,6 +33,11 @@ var _ = Checks.Add("secret-echoed", func(c *Ctx) {
 					return
 				}
 			}
+			for i := range c.S.Commands { // env | sort > file
+				if y := &c.S.Commands[i]; y.Piped && y.Seq > x.Seq && y.Line == x.Line && len(y.Redir) > 0 {
+					return
+				}
+			}
 			if x.Name == "export" || x.Name == "set" {
 				return
 			}

@@ -1,6 +1,8 @@
 package lint
 
 import (
+	"strings"
+
 	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
@@ -9,8 +11,8 @@ var _ = Checks.Add("torchrun-nproc-missing", func(c *Ctx) {
 		return
 	}
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
-		if !elastic(l) || l.Open || given(l.Nproc) {
-			return
+		if !elastic(l) || l.Open || given(l.Nproc) || strings.Contains(l.Program, "submitit") {
+			return // submitit starts the ranks itself
 		}
 		if st := c.stepOf(l); st != nil && (st.EffTPN != 1 || st.Unknown) {
 			return

@@ -42,7 +42,10 @@ var _ = Checks.Add("user-site-leak", func(c *Ctx) {
 			c.Hit(x.Pos, "command", fact.Clip(cmd+" "+strings.Join(args, " "), 60))
 		case !other && box != nil && (box.Tool == "singularity" || box.Tool == "apptainer"):
 			c.Hit(x.Pos, "variant", "container", "command", fact.Clip(cmd+" "+strings.Join(args, " "), 60))
-		case !other && !env && box == nil && x.Step < 0 && !c.assigned("PATH") && !c.assigned("VIRTUAL_ENV") && !strings.Contains(x.Words[0].Text, "/") && c.S.Shell == "bash" && !strings.ContainsAny(c.S.ShellFlags, "li"):
+		case !other && box != nil && box.Tool == "pyxis" && c.says("/.local/bin/"):
+			// The script itself expects the programs in ~/.local.
+			c.Hit(x.Pos, "variant", "container", "command", fact.Clip(cmd+" "+strings.Join(args, " "), 60))
+		case !other && !env && box == nil && x.Step < 0 && !c.setBefore("PATH", x.Seq) && !c.setBefore("VIRTUAL_ENV", x.Seq) && c.S.Opt("container-image") == nil && !strings.Contains(x.Words[0].Text, "/") && c.S.Shell == "bash" && !strings.ContainsAny(c.S.ShellFlags, "li"):
 			c.Hit(x.Pos, "variant", "noenv", "command", fact.Clip(cmd+" "+strings.Join(args, " "), 60))
 		}
 	}

@@ -135,7 +135,7 @@ func usesSrun(c *Ctx) bool {
 		}
 	}
 	t := c.code()
-	for _, w := range []string{"=\"srun", "='srun", "(srun", "LAUNCHER=", "\"srun"} {
+	for _, w := range []string{"=\"srun", "='srun", "=(srun", "LAUNCHER=", "\"srun"} {
 		if strings.Contains(t, w) && !strings.Contains(w, "LAUNCHER") {
 			return true
 		}
@@ -161,11 +161,21 @@ type rankUse struct {
 
 var rankNames = map[string]bool{"SLURM_PROCID": true, "SLURM_NODEID": true, "SLURM_LOCALID": true}
 
+var rankWord = lazyre.New(`SLURM_(?:PROCID|NODEID|LOCALID)\b`)
+
 // rankHole returns the variable of the task that the batch shell expands in a word.
 func (c *Ctx) rankHole(w fact.Word) string {
 	for _, h := range c.S.HolesOf(w.Val) {
-		if rankNames[h.Name] && !h.Step && (h.Kind == "var" || h.Kind == "arith") && !h.Def {
+		if h.Step || h.Def {
+			continue
+		}
+		if rankNames[h.Name] && (h.Kind == "var" || h.Kind == "arith") {
 			return h.Name
+		}
+		if h.Kind == "arith" { // $((8 * SLURM_NODEID + SLURM_LOCALID))
+			if m := rankWord.FindString(h.Text); m != "" {
+				return m
+			}
 		}
 	}
 	return ""
@@ -190,7 +200,7 @@ func (c *Ctx) findRanks() []rankUse {
 	var out []rankUse
 	s := c.S
 	one := func(st *fact.Step) (bool, string) {
-		if st.EffNodes == 1 && st.EffTPN <= 1 && !st.Unknown || c.nodes() == 1 && st.EffTasks <= 1 {
+		if st.EffNodes == 1 && st.EffTPN <= 1 && !st.Unknown || s.Request.EffectiveNodes <= 1 && c.nodes() == 1 && st.EffTasks <= 1 && s.Request.TasksPerNode <= 1 {
 			return true, "one"
 		}
 		return false, ""
@@ -202,7 +212,7 @@ func (c *Ctx) findRanks() []rankUse {
 			out = append(out, u)
 		}
 	}
-	lightning := c.says("lightning", "trainer.")
+	lightning := c.lightning()
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
 		st := c.stepOf(l)
 		if st == nil || !c.inSrun(l) {
@@ -452,28 +462,58 @@ func installer(x *fact.ScriptCmd) (string, []string) {
 
 // localEnv reports whether an install goes to an environment of this job.
 func localEnv(c *Ctx, x *fact.ScriptCmd) bool {
+	inTmp := false // the working directory is the job's own
 	for i := range c.S.Commands {
 		y := &c.S.Commands[i]
 		if y.Seq > x.Seq {
 			break
 		}
 		switch y.Name {
+		case "cd", "pushd":
+			inTmp = len(y.Words) > 1 && (strings.Contains(y.Words[1].Text, "TMPDIR") || strings.HasPrefix(y.Words[1].Text, "/tmp"))
 		case "virtualenv", "source", ".", "conda", "python", "python3", "uv", "mamba", "micromamba":
 			for _, w := range y.Words {
 				if strings.Contains(w.Text, "TMPDIR") || strings.HasPrefix(w.Text, "/tmp") || strings.Contains(w.Text, "SLURM_JOB_ID") || strings.Contains(w.Text, "/local") && strings.Contains(w.Text, "scratch") {
 					return true
 				}
+				if inTmp && strings.HasSuffix(w.Text, "/bin/activate") && !strings.HasPrefix(w.Text, "/") && !strings.HasPrefix(w.Text, "~") && !strings.HasPrefix(w.Text, "$") {
+					return true
+				}
 			}
 		}
 	}
-	return x.Container != nil && (x.Container.Tool == "docker" || x.Container.Tool == "pyxis" || x.Container.Tool == "enroot" || x.Container.Tool == "podman")
+	if x.Container == nil {
+		return false
+	}
+	switch x.Container.Tool {
+	case "docker", "podman":
+		return true // thrown away with the container
+	case "enroot":
+		return true
+	case "pyxis":
+		// Read-only unless asked: then pip falls back to ~/.local, or an
+		// environment on a mounted folder was activated.
+		if x.Step >= 0 {
+			st := &c.S.Steps[x.Step]
+			return st.Opt("container-writable") != nil || st.Opt("container-save") != nil
+		}
+	}
+	return false
 }
+
+// buildsEnv reports whether the job is there to make an environment: its name
+// says so, or nothing that trains follows.
+func (c *Ctx) buildsEnv() bool {
+	return envJob.MatchString(strings.ToLower(path.Base(c.S.Name) + " " + c.S.Request.JobName))
+}
+
+var envJob = lazyre.New(`install|setup|(?:build|create|make)[-_]?env`)
 
 // trains reports whether the script starts a training program at all.
 func trains(c *Ctx) bool {
 	found := false
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
-		if training(l) || l.Kind == fact.LaunchWrapper && l.Step >= 0 {
+		if training(l) && l.Program != "deepspeed.env_report" || l.Kind == fact.LaunchRay || l.Kind == fact.LaunchWrapper && l.Step >= 0 {
 			found = true
 		}
 	})

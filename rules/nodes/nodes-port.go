@@ -13,7 +13,7 @@ var _ = Checks.Add("nodes-port", func(b *fact.Bundle, r *diag.Reporter) {
 	}
 	port := "-"
 	for _, c := range b.Nodes.Compared {
-		if c.Name == "env.MASTER_PORT" {
+		if c.Name == "env.MASTER_PORT" && len(c.Values) > 0 {
 			port = c.Values[0].Value
 		}
 	}

@@ -88,10 +88,9 @@ func TestBlame(t *testing.T) {
 // labelled output, one input for all.
 type fakeSrun struct {
 	names  []string
-	plan   func(line string) string // what becomes of the parent's plan
-	silent map[int]bool             // tasks that hang before they report
-	dies   map[int]bool             // tasks that end after their report
-	ends   map[int]string           // addresses that they give in place of theirs
+	silent map[int]bool   // tasks that hang before they report
+	dies   map[int]bool   // tasks that end after their report
+	ends   map[int]string // addresses that they give in place of theirs
 	t      *testing.T
 }
 

@@ -10,6 +10,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // Bounds of one script: a hostile file must not take unbounded time or memory.
@@ -44,9 +45,27 @@ func (p *parser) body() {
 	s.Commands, s.Assigns, s.Reads = make([]fact.ScriptCmd, 0, n), make([]fact.Assign, 0, n/2), make([]fact.Read, 0, n)
 	w := &walker{p: p, step: -1, outer: -1, heredoc: -1, env: &scope{}, funcs: map[string]*function{}}
 	stmts, err := parseShell(p.src, s.Shell)
+	if err != nil {
+		// a=("NAME"=$X) is right in bash; the parser wants ("NAME="$X).
+		if text := quotedName.ReplaceAllString(p.src, `"$1="`); text != p.src {
+			if again, err2 := parseShell(text, s.Shell); err2 == nil || err.Pos.Before(err2.Pos) {
+				p.src, stmts, err = text, again, err2
+			}
+		}
+	}
 	if err != nil && s.Shell != "zsh" {
+		// <NAME> left to fill in is no fault of the shell text: the rest is read
+		// as if it were filled in.
+		if text, found := fillIn(p.src); len(found) > 0 {
+			if again, err2 := parseShell(text, s.Shell); err2 == nil || err.Pos.Before(err2.Pos) {
+				s.Placeholders = append(s.Placeholders, found...)
+				stmts, err = again, err2
+			}
+		}
 		s.Syntax = err
-		p.angle()
+		if err != nil {
+			p.angle()
+		}
 	}
 	s.Parsed = true
 	for _, st := range stmts {
@@ -58,6 +77,9 @@ func (p *parser) body() {
 	w.deadFuncs()
 	p.finish()
 }
+
+// quotedName is the beginning of an array element such as "NAME"=$X.
+var quotedName = lazyre.New(`"([A-Za-z_]\w*)"=`)
 
 func topKind(st *syntax.Stmt) string {
 	switch c := st.Cmd.(type) {

@@ -351,7 +351,7 @@ var wrappers = map[string]struct {
 	"script":          {"", 0},
 	"strace":          {"-e -o -p -s", 0},
 	"xvfb-run":        {"-s -n -e -f --server-args --server-num", 0},
-	"nsys":            {"-o -t -s -f -w -x -y -d -c -p -e -b --output --trace --sample --capture-range --capture-range-end --delay --duration --stats --cuda-memory-usage --gpu-metrics-device", 1},
+	"nsys":            {"-o -t -s -f -w -x -y -d -c -p -e -b --output --trace --sample --capture-range --capture-range-end --delay --duration --force-overwrite --kill --wait --cuda-graph-trace --backtrace --cpuctxsw --nic-metrics --show-output --env-var --session --session-new --gpu-metrics-devices --gpu-metrics-frequency --python-backtrace --python-sampling --pytorch --samples-per-backtrace --cudabacktrace --export --stats --cuda-memory-usage --gpu-metrics-device", 1},
 	"ncu":             {"-o --export -k --kernel-name -c --launch-count -s --launch-skip --set --section --metrics --target-processes", 0},
 	"rocprof":         {"-i -o -d", 0},
 	"pyinstrument":    {"-o -r", 0},

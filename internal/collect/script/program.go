@@ -360,9 +360,25 @@ func (p *parser) placeholders() {
 			s.Placeholders = append(s.Placeholders, fact.Placeholder{Pos: d.Pos, Text: d.Written + "=", Live: true})
 		}
 	}
+	for i := range s.Directives {
+		// "-A # your account" at the end of a line: the option takes the first
+		// word of the next line, and nothing there is what was meant.
+		d := &s.Directives[i]
+		if d.HasValue && d.ValuePos.Line > d.Line && d.Col > 0 {
+			if l := s.Line(d.Line); d.Col <= len(l) && strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(l[d.Col-1:], d.Written)), "#") {
+				s.Placeholders = append(s.Placeholders, fact.Placeholder{Pos: d.Pos, Text: d.Written, Live: true}, fact.Placeholder{Pos: d.ValuePos, Text: d.Written, Live: true})
+			}
+		}
+	}
 	for i := range s.Refused {
 		e := &s.Refused[i]
 		t := placeholder(e.Text)
+		if e.Kind == fact.RefuseNoValue {
+			// "-A # your account": the value is left to the reader.
+			if l := s.Line(e.Line); e.Col > 0 && e.Col <= len(l) && strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(l[e.Col-1:], e.Text)), "#") {
+				t = e.Text
+			}
+		}
 		if t == "" { // with blanks inside: { partition }, {{ nodes }}
 			if m := blankHolder.FindStringSubmatch(s.Line(e.Line)); m != nil {
 				t = m[1]
@@ -401,6 +417,35 @@ func (p *parser) jinja() {
 			}
 		}
 	}
+}
+
+// leftOpen is <NAME>, <x.y.z>, <your token>: what a template leaves to fill in.
+// Words that redirections can have between them do not count: <<EOF, <(cmd), <a >b.
+var leftOpen = lazyre.New(`(^|[^<&\d])([<\x{2039}\x{ab}][A-Za-z_\x{2026}][\w .:,'\x{2026}-]{0,78}[>\x{203a}\x{bb}])`)
+
+// fillIn puts letters where <NAME> stands in the text, at the same places.
+func fillIn(src string) (string, []fact.Placeholder) {
+	if len(src) > 1<<20 || !strings.ContainsAny(src, "<\u2039\u00ab") {
+		return "", nil
+	}
+	var found []fact.Placeholder
+	lines := strings.Split(src, "\n")
+	for n, l := range lines {
+		if len(l) > 4096 || strings.HasPrefix(strings.TrimSpace(l), "#") || !strings.ContainsAny(l, "<\u2039\u00ab") {
+			continue
+		}
+		for k := 0; k < 10; k++ {
+			m := leftOpen.FindStringSubmatchIndex(l)
+			if m == nil || len(found) >= 100 {
+				break
+			}
+			a, b := m[4], m[5]
+			found = append(found, fact.Placeholder{Pos: fact.Pos{Line: n + 1, Col: a + 1}, Text: l[a:b]})
+			l = l[:a] + strings.Repeat("x", b-a) + l[b:]
+		}
+		lines[n] = l
+	}
+	return strings.Join(lines, "\n"), found
 }
 
 // angle finds <NAME> in the body of a script that the shell cannot read.

@@ -331,11 +331,31 @@ func (p *parser) lookalike(raw, t []byte, line int, done bool) {
 	case w == "SBATCH" && blank == 1 && opt:
 		p.stray(fact.StrayCommented, raw, line, lead)
 	case w == "SBATCH":
+	case blank == 0 && lead == 0 && opt && strings.EqualFold(w, "SBATCH") && mostlyUpper(w):
+		p.stray(fact.StrayMisspelt, raw, line, lead) // #SBATCh: the case counts
 	case blank == 0 && lead == 0 && opt && strings.EqualFold(w, "SBATCH"):
 		p.stray(fact.StrayLower, raw, line, lead)
-	case blank == 0 && lead == 0 && opt && w == strings.ToUpper(w) && w != "SLURM" && slip(w, "SBATCH"):
+	case blank == 0 && lead == 0 && opt && w == strings.ToUpper(w) && !switchedOff(w) && slip(w, "SBATCH"):
 		p.stray(fact.StrayMisspelt, raw, line, lead)
 	}
+}
+
+// mostlyUpper tells a slip of the shift key from a word in small letters, which
+// people write to switch a line off.
+func mostlyUpper(w string) bool {
+	n := 0
+	for i := 0; i < len(w); i++ {
+		if w[i] >= 'a' && w[i] <= 'z' {
+			n++
+		}
+	}
+	return n <= 2
+}
+
+// switchedOff reports words that are near SBATCH and meant so: XSBATCH is an
+// option taken out on purpose, YBATCH a directive of another tool (ybatch).
+func switchedOff(w string) bool {
+	return w == "SLURM" || w == "YBATCH" || w == "NOSBATCH" || len(w) == 7 && strings.HasSuffix(w, "SBATCH") && w[0] != 'S'
 }
 
 // slip reports whether two words are one or two edits apart (a swap of

@@ -20,7 +20,7 @@ const (
 	UUID       = "gpu-uuid"       // of a GPU or of a part of one (MIG), as nvidia-smi -L lists them
 	NoModule   = "no-module"      // the kernel's words for an NVIDIA module that is not there or cannot be loaded
 	Port       = "rdma-port"      // name: RDMA device; V: up, down or init
-	Pending    = "pending"        // name: job; V: why it waits
+	Pending    = "pending"        // name: job; V: why it waits, or "running"
 	Stack      = "stack"          // a frame of a main thread as py-spy shows it, innermost first: name process, V function, Aux file:line
 	Recipe     = "recipe"         // name: compose, pod: a file that starts containers; gpu: it hands GPUs over
 	Python     = "python-version" // of the interpreter that a session asks

@@ -26,7 +26,7 @@ var (
 	libNames = lazyre.New(`^(lib(torch|c10|shm|caffe2|nccl|rccl|cu|nv|gomp|stdc\+\+|gcc_s|c\.so|m\.so|dl\.so|rt\.so|pthread|python3|amdhip|hsa|fabric|ib)|ld-linux|_C[.\w-]*\.so)`)
 	// extensions that are looked at beside torch; see package collect/install.
 	extNames  = lazyre.New(`^(flash_attn|amp_C|transformer_engine|selective_scan|causal_conv1d|libtorchaudio|_vllm|fused_adam|cpu_adam)`)
-	soName    = lazyre.New(`\.so(\.[0-9.]+)?$`)
+	soName    = lazyre.New(`\.so(\.[0-9][0-9A-Za-z.]*)?$`) // libleveldb.so.1d, but not ld.so.cache
 	pyDirs    = lazyre.New(`(^|/)(python3(\.[0-9]+)?|site-packages|dist-packages)$`)
 	smallText = map[string]bool{"pyvenv.cfg": true, "patchlevel.h": true, "version.py": true, "site.py": true, "os.py": true, "direct_url.json": true,
 		"METADATA": true, "RECORD": true, "WHEEL": true, "INSTALLER": true, "PKG-INFO": true, "REQUESTED": true, "info/index.json": true, "index.json": true}
@@ -74,7 +74,7 @@ func classify(dir, base string) Class {
 		if strings.HasPrefix(base, "python") || strings.HasPrefix(base, "torchrun") {
 			return Shared
 		}
-		return Text
+		return Name
 	case top == "etc", top == ".singularity.d", top == ".enroot":
 		return Text
 	case base == "__init__.py" && (parent == "torch" || pyDirs.MatchString(path.Dir(dir))):

@@ -148,8 +148,8 @@ type Image struct {
 }
 
 // Open reads the header of a SIF file of size bytes and opens the squashfs
-// partition for an architecture (amd64 or x86_64, arm64 or aarch64, …), or the
-// primary one when arch is "". r must stay open while the Image is used.
+// partition for an architecture (amd64 or x86_64, arm64 or aarch64, …, also as
+// a platform such as linux/arm64/v8), or the primary one when arch is "". r must stay open while the Image is used.
 //
 // When the header could be read but the partition cannot be opened, Open
 // returns the Image without FS together with the error.

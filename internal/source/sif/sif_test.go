@@ -95,6 +95,7 @@ func TestChoice(t *testing.T) {
 		{"primary", []object{overlay, extra, primary}, "", "amd64", nil, ""},
 		{"uname's name", []object{second, primary}, "x86_64", "amd64", nil, ""},
 		{"second architecture", []object{primary, second}, "aarch64", "arm64", nil, ""},
+		{"platform", []object{primary, second}, "linux/arm64/v8", "arm64", nil, ""},
 		{"primary of several", []object{second, primary}, "", "amd64", nil, ""},
 		{"unsaid architecture", []object{unsaid}, "arm64", "amd64", nil, ""},
 		{"exact before unsaid", []object{unsaid, second}, "arm64", "arm64", nil, ""},

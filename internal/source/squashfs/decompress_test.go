@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -177,6 +179,55 @@ func FuzzBlock(f *testing.F) {
 				if buf[room+i] != 0xa5 {
 					t.Fatal(fmt.Sprint(compressors[uint16(id)], ": wrote behind its block"))
 				}
+			}
+		}
+	})
+}
+
+// BenchmarkXZ decodes a block of 128 KiB of a program with this package's
+// decoder and with the general library.
+func BenchmarkXZ(b *testing.B) {
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	f, err := os.Open(self)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	want := make([]byte, 128<<10)
+	if _, err := f.ReadAt(want, 1<<20); err != nil {
+		b.Fatal(err)
+	}
+	var enc bytes.Buffer
+	w, err := xz.WriterConfig{CheckSum: xz.CRC32, DictCap: len(want)}.NewWriter(&enc)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w.Write(want)
+	w.Close()
+	dst := make([]byte, len(want))
+	b.Run("own", func(b *testing.B) {
+		b.SetBytes(int64(len(want)))
+		b.ReportAllocs()
+		d := &xzDecoder{}
+		for b.Loop() {
+			if n, err := d.decode(dst, enc.Bytes()); n != len(want) || err != nil {
+				b.Fatal(n, err)
+			}
+		}
+	})
+	b.Run("library", func(b *testing.B) {
+		b.SetBytes(int64(len(want)))
+		b.ReportAllocs()
+		for b.Loop() {
+			r, err := xz.ReaderConfig{DictCap: len(want)}.NewReader(bytes.NewReader(enc.Bytes()))
+			if err != nil {
+				b.Fatal(err)
+			}
+			if n, err := io.ReadFull(r, dst); err != nil {
+				b.Fatal(n, err)
 			}
 		}
 	})
