@@ -48,7 +48,11 @@ func (v *view) decideMore() {
 		for _, e := range es {
 			loop = loop || strings.Contains(e.Text, "127.") || strings.Contains(e.Text, "[::1]")
 		}
-		if loop && v.multiNode() || len(v.peek("S081")) > 0 {
+		refused := false // on the own loopback nobody listens: the peer is another machine
+		for _, e := range v.peek("log-gloo-connect-refused") {
+			refused = refused || strings.Contains(e.Text, "[127.") || strings.Contains(e.Text, "[::1]")
+		}
+		if refused || loop && v.multiNode() || len(v.peek("S081")) > 0 {
 			v.add(cand{id: "net-interface-wrong", cert: diag.Likely, tier: 1}, cap4(es)...)
 		} else {
 			v.unknown(es, "env | grep GLOO_SOCKET_IFNAME; ip -br a; getent hosts $(hostname) on every node")
@@ -62,6 +66,12 @@ func (v *view) decideMore() {
 		if _, s, ok := v.env("SLURM_CPU_BIND"); ok {
 			c.id = "env-inherited-from-outer-job"
 			c.ev = append(c.ev, v.evidence(s.Place, s.Text))
+		}
+		for _, x := range v.l.Commands { // somebody took the variable away and tried again
+			if strings.Contains(x.Text, "-u SLURM_CPU_BIND") || strings.Contains(x.Text, "unset SLURM_CPU_BIND") {
+				c.id = "env-inherited-from-outer-job"
+				c.ev = append(c.ev, v.evidence(x.Place, x.Text))
+			}
 		}
 		v.add(c, cap4(es)...)
 	}

@@ -420,6 +420,12 @@ func (v *view) peers() {
 			hung = true
 		}
 	}
+	for _, s := range v.facts(kind.Hardware) { // the IOMMU refuses what one GPU writes to the other
+		if s.Name == "iommu" && p2p {
+			acs = append(acs, s)
+			hung = hung || without.Line > 0
+		}
+	}
 	if p2p && (len(acs) > 0 && (hung || v.has("S021")) || without.Line > 0 && hung) {
 		c := v.add(cand{id: "gpu-peer-access-broken", cert: diag.Likely, tier: 1, forced: true, over: []string{"run-collective-hang"}})
 		v.said(c, via)

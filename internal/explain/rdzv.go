@@ -385,5 +385,14 @@ func (v *view) joinTimeout() {
 		}
 	}
 	v.used["S085"] = true
+	for _, s := range v.batch() {
+		ls := s.launchers()
+		if s.f.Request.Nodes < 2 || s.blind() || len(s.f.Steps) > 0 || len(ls) != 1 || ls[0].Standalone || ls[0].Nnodes.Val == "" && ls[0].Nnodes.Text == "" || ls[0].Nnodes.Val == "1" {
+			continue
+		}
+		c := v.add(cand{id: "rdzv-too-few-ranks", cert: diag.Likely, tier: 1, over: []string{"run-exception"}}, cap4(es)...)
+		c.ev = append(append(c.ev, s.opts("nodes")...), s.ev(s.stmt(ls[0].Cmd)))
+		return
+	}
 	v.unknown(es, "the logs of the other nodes and the sbatch script; did their agents start, with the same rdzv_id and endpoint?")
 }

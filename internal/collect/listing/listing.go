@@ -97,7 +97,7 @@ var (
 	envEcho   = lazyre.New(`\b(CUDA_VISIBLE_DEVICES|SLURM_JOB_GPUS|NCCL_SOCKET_IFNAME|LD_LIBRARY_PATH|LD_PRELOAD|SLURM_EXPORT_ENV|MASTER_ADDR|MASTER_PORT|ROCR_VISIBLE_DEVICES|HIP_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL|PYTHONPATH)=(\S*)`)
 	lddRow    = lazyre.New(`^\s*(lib[\w.+-]+\.so[\w.]*) => (\S+|not found)`)
 	ncclVer   = lazyre.New(`NCCL version (\d+\.\d+\.\d+)(?:\+cuda([\d.]+))?`)
-	setEnv    = lazyre.New(`\b(NCCL_\w+|FI_\w+) set by environment to ([^\s]+?)\.?$`)
+	setEnv    = lazyre.New(`\b(NCCL_\w+|FI_\w+) set (?:by environment )?to ([^\s]+?)\.?$`)
 	bootRe    = lazyre.New(`Bootstrap ?: Using (?:\[\d+\])?([\w.-]+):([0-9a-fA-F.:%]+)<`)
 	netRe     = lazyre.New(`Using network (.+)$`)
 	hcaRe     = lazyre.New(`NET/IB : Using (.+?); OOB`)
@@ -176,7 +176,7 @@ func (p *Parser) ncclLine(msg string, add func(kind, name, v, aux string)) {
 		add(kind.NCCLVer, "", m[1], m[2])
 	}
 	switch {
-	case strings.Contains(msg, "set by environment to"):
+	case strings.Contains(msg, " set by environment to ") || strings.Contains(msg, " set to "):
 		if m := setEnv.FindStringSubmatch(msg); m != nil {
 			add(kind.NCCLEnv, m[1], m[2], "")
 		}
