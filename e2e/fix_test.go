@@ -41,7 +41,6 @@ func newFixLab(t *testing.T) *fixLab {
 	}
 	path := filepath.Dir(program) + ":/usr/bin:/bin"
 	if uv := testenv.Cache(t, "tools"); uv != "" {
-		path = filepath.Join(uv, "bin") + ":" + path
 		// Its python must not be taken for the machine's.
 		only := filepath.Join(l.dir, "bin")
 		if err := os.Mkdir(only, 0o755); err != nil {
