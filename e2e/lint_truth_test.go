@@ -160,14 +160,17 @@ func runSignalled(ctx context.Context, c *lab.Cluster, src, sig string) (lab.Job
 		return lab.Job{}, err
 	}
 	if sig != "" {
-		for range 200 {
+		// The script says "started" behind its trap.
+		for range 1200 {
 			out, _ := c.Command(ctx, "scontrol", "show", "job", id).Output()
-			if strings.Contains(string(out), "JobState=RUNNING") {
-				break
+			if _, path, ok := strings.Cut(string(out), "StdOut="); ok {
+				path, _, _ = strings.Cut(path, "\n")
+				if b, _ := os.ReadFile(path); strings.Contains(string(b), "started") {
+					break
+				}
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
-		time.Sleep(time.Second)
 		if out, err := c.Command(ctx, "scancel", "--batch", "--signal="+sig, id).CombinedOutput(); err != nil {
 			return lab.Job{}, &exec.Error{Name: string(out), Err: err}
 		}

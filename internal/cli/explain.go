@@ -101,6 +101,24 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 	if err != nil {
 		return err
 	}
+	// Folders and patterns may hold facts and reports too.
+	var more []given
+	ins = slices.DeleteFunc(ins, func(in logs.Input) bool {
+		if err != nil || in.Path == "-" || !isBundle(in.Path) {
+			return false
+		}
+		var g []given
+		_, g, err = bundles([]string{in.Path})
+		more = append(more, g...)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	facts = append(facts, more...)
+	if len(ins) == 0 && len(facts) == 1 {
+		return a.judge(facts[0].b)
+	}
 	defer debug.SetGCPercent(debug.SetGCPercent(30)) // logs of any size in little memory
 	l, err := logs.Collect(cmd.Context(), ins, o)
 	if err != nil {

@@ -194,7 +194,7 @@ func (a *app) checkFix(f *fixFlags) error {
 		return usagef("--with: %q is not one of %s", f.with, strings.Join(plan.Tools, ", "))
 	}
 	if f.driver != "" && !driverForm.MatchString(f.driver) {
-		return usagef("--driver: %q %s", f.driver, a.tr("is no driver version such as 535.161.08", "不是驱动版本，例如 535.161.08"))
+		return usagef("--driver: %q %s", f.driver, a.tr("is no driver version such as 535.161.08", "不是 535.161.08 这样的驱动版本"))
 	}
 	if err := plan.CheckWish(f.torch); err != nil {
 		return usagef("--torch: %v", err)

@@ -89,6 +89,19 @@ func secretAt(s string, i, j int, word string) (from, to int) {
 		}
 		return 0, 0
 	}
+	if foldAny(word, "key") { // wandb.login(key="…"): a name that says little, a value that says it all
+		if k := j; k < len(s) && s[k] == '=' {
+			for k++; k < len(s) && (s[k] == '"' || s[k] == '\''); k++ {
+			}
+			e := k
+			for e < len(s) && (s[e] >= '0' && s[e] <= '9' || s[e] >= 'a' && s[e] <= 'f' || s[e] >= 'A' && s[e] <= 'F') {
+				e++
+			}
+			if e-k >= 32 {
+				return k, e
+			}
+		}
+	}
 	return valueAfter(s, j, word)
 }
 

@@ -36,7 +36,7 @@ var texts = map[string][2]string{
 	"board":   {"{board} is a Jetson board: the wheels of the PyTorch index are not built for it; take NVIDIA's wheel for your JetPack", "{board} 是 Jetson 板卡：PyTorch 索引上的 wheel 不适用，请使用 NVIDIA 为对应 JetPack 提供的 wheel"},
 	"machine": {"there are no CUDA wheels of torch for {machine}", "没有面向 {machine} 的 CUDA 版 torch wheel"},
 
-	"ask-python":   {"which Python the job uses: --python-version 3.11, or --python PATH", "作业使用的 Python 版本：--python-version 3.11，或 --python 路径"},
+	"ask-python":   {"which Python the job uses: --python 3.11, or --python PATH", "作业使用的 Python 版本：--python 3.11，或 --python 路径"},
 	"ask-driver":   {"the driver of the GPU node: srun --gres=gpu:1 nvidia-smi --query-gpu=driver_version,name,compute_cap --format=csv, then --driver", "GPU 节点的驱动：srun --gres=gpu:1 nvidia-smi --query-gpu=driver_version,name,compute_cap --format=csv，然后用 --driver 给出"},
 	"ask-gpu":      {"the GPUs of the node: --gpu H100 (or --facts with a file that srun --gres=gpu:1 ncclinic facts wrote there)", "节点的 GPU：--gpu H100（或用 --facts 给出在该节点上由 srun --gres=gpu:1 ncclinic facts 写出的文件）"},
 	"ask-gpu-name": {"the compute capability of {gpu}, which the table of GPUs does not hold: --arch sm_90, from nvidia-smi --query-gpu=compute_cap --format=csv", "{gpu} 的计算能力（GPU 表中没有）：用 --arch sm_90 给出，可由 nvidia-smi --query-gpu=compute_cap --format=csv 查得"},

@@ -23,14 +23,15 @@ type FixView struct {
 }
 
 type fixWords struct {
-	nothing, plan, options, do, doOption, notTaken, see, unknown, impossible, nearest, now, needs, gives, noTorch, target, node, patch, ask, other, installed, table string
-	how                                                                                                                                                              map[string]string
-	id                                                                                                                                                               map[string]string
-	more                                                                                                                                                             string
+	nothing, undecided, plan, options, do, doOption, notTaken, see, unknown, impossible, nearest, now, needs, gives, noTorch, target, node, patch, ask, other, installed, table string
+	how                                                                                                                                                                         map[string]string
+	id                                                                                                                                                                          map[string]string
+	more                                                                                                                                                                        string
 }
 
 var fixEN = fixWords{
-	nothing: "nothing to change", plan: "FIX", options: "Options", do: "Do", doOption: "Do (option %d)", notTaken: "Why not another build", see: "Note", unknown: "What is not known",
+	undecided: "the cause is not decided: ncclinic explain (or check) says what would decide",
+	nothing:   "nothing to change", plan: "FIX", options: "Options", do: "Do", doOption: "Do (option %d)", notTaken: "Why not another build", see: "Note", unknown: "What is not known",
 	impossible: "Impossible", nearest: "The nearest that can be had", now: "now", needs: "needs: ", gives: "gives up: ", noTorch: "no torch", target: "for", node: "node",
 	patch: "Patch of %s (safe edits; ncclinic lint --fix %s applies them)", ask: "For the administrator (copy and send)", other: "Fix", installed: "installed",
 	table: "Tables: torch up to %s, CUDA up to %s, read %s. No network was used.", more: "… %d more (--format json)",
@@ -39,7 +40,8 @@ var fixEN = fixWords{
 }
 
 var fixZH = fixWords{
-	nothing: "无需更改", plan: "修复方案", options: "可选方案", do: "执行", doOption: "执行（方案 %d）", notTaken: "为什么不用其他构建", see: "注意", unknown: "尚不清楚",
+	undecided: "原因尚未确定：ncclinic explain（或 check）会说明用什么能判定",
+	nothing:   "无需更改", plan: "修复方案", options: "可选方案", do: "执行", doOption: "执行（方案 %d）", notTaken: "为什么不用其他构建", see: "注意", unknown: "尚不清楚",
 	impossible: "无法满足", nearest: "最接近的可行方案", now: "当前", needs: "前提：", gives: "代价：", noTorch: "没有 torch", target: "目标", node: "节点",
 	patch: "%s 的补丁（安全修改；可用 ncclinic lint --fix %s 应用）", ask: "发给管理员的内容（复制发送）", other: "解决办法", installed: "已安装",
 	table: "表的范围：torch 至 %s，CUDA 至 %s，读取日期 %s。未使用网络。", more: "… 另有 %d 项（--format json）",
@@ -106,6 +108,8 @@ func (x *fixText) head() {
 		}
 	case v.Cause != nil:
 		title, color = Clean(diag.Title(v.Texts, v.Cause, x.lang), false), yellow
+	case v.Verdict == string(diag.Unknown):
+		title, color = x.u.undecided, yellow
 	}
 	x.p.line(x.p.paint(color, x.u.plan) + x.p.paint(bold, "  "+title))
 	if v.Cause != nil {

@@ -87,7 +87,7 @@ func (r *reader) beginsReport(text string) bool {
 	}
 	switch c := t[0]; {
 	case c == '"' || c == '{':
-		if !strings.Contains(t, "ncclinic.report/v") && !strings.Contains(t, `"https://json.schemastore.org/sarif-`) {
+		if !strings.Contains(t, "ncclinic.report/v") && !strings.Contains(t, "ncclinic.facts/v") && !strings.Contains(t, `"https://json.schemastore.org/sarif-`) {
 			return c == '{' && strings.Contains(t, `"findings":`) // of another tool
 		}
 		if !strings.HasSuffix(t, "}") { // else one line is all of it

@@ -42,7 +42,7 @@ func columnsOf(helpformat string) []string {
 type row map[string]string
 
 var (
-	rowStart = lazyre.New(`^\d{1,10}(?:_\d{1,10}|_\[[\d,:%-]+\]|\+\d{1,4})?(?:\.[\w+]{1,40})?` + delimiter)
+	rowStart = lazyre.New(`^\d{1,10}(?:_\d{1,10}|_\[[\d,:%-]+\]|\+\d{1,4})?(?:\.[\w+]{1,40})?\x1f`) // the delimiter
 	rowID    = lazyre.New(`^(\d{1,10})(?:_(\d{1,10}|\[[^\]]*\])|\+(\d{1,4}))?(?:\.([\w+]{1,40}))?$`)
 )
 
