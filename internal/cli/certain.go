@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,11 +17,19 @@ import (
 type program struct {
 	torch bool // it imports torch
 	gloo  bool // it names gloo, so it may do without GPUs
+	cpu   bool // it asks whether there are GPUs, or says nothing of them: it may do without
+	moves bool // it changes where Python looks for packages, or a torch lies beside it
 }
 
 var (
 	importsTorch = lazyre.New(`(?m)^(?:import|from)[ \t]+(?:torch|lightning|pytorch_lightning|deepspeed)\b|[;:][ \t]*(?:import|from)[ \t]+torch\b`)
-	maxProgram   = int64(4 << 20)
+	// docstrings and other long strings hold words, no statements
+	longString = lazyre.New(`(?s)""".*?"""|'''.*?'''`)
+	// what lets a program find packages where this look did not
+	movesPath  = lazyre.New(`\bsys\.(?:path|meta_path|executable|modules)\b|\bimport site\b|\bsite\.|\bimportlib\b|\bpkgutil\b|\bos\.exec|\bsubprocess\b|\brunpy\b|\bPYTHONPATH\b`)
+	asksGPU    = lazyre.New(`is_available|device_count|\bexcept\b`)
+	needsGPU   = lazyre.New(`["']nccl["']|\.cuda\(|["']cuda(?::\d+)?["']|cuda\.set_device`)
+	maxProgram = int64(4 << 20)
 )
 
 // readProgram reads what a command would run: the file that Python is given,
@@ -31,7 +40,7 @@ func readProgram(m *source.Machine, argv []string) program {
 		p := program{torch: true}
 		for _, w := range argv[1:] {
 			if strings.HasSuffix(w, ".py") {
-				p.gloo = p.gloo || readSource(m, w).gloo
+				p = p.with(readSource(m, w))
 			}
 		}
 		return p
@@ -46,12 +55,15 @@ func readProgram(m *source.Machine, argv []string) program {
 			p := program{torch: argv[i+1] == "torch" || strings.HasPrefix(argv[i+1], "torch.")}
 			for _, w := range argv[i+2:] {
 				if strings.HasSuffix(w, ".py") {
-					p.gloo = p.gloo || readSource(m, w).gloo
+					p = p.with(readSource(m, w))
 				}
 			}
+			p.moves = p.moves || torchIn(m, ".")
 			return p
 		case w == "-c" && i+1 < len(argv):
-			return scanSource([]byte(argv[i+1]))
+			p := scanSource([]byte(argv[i+1]))
+			p.moves = p.moves || torchIn(m, ".")
+			return p
 		case w == "-W" || w == "-X" || w == "--check-hash-based-pycs":
 			i++
 		case w == "-" || w == "":
@@ -76,11 +88,34 @@ func readSource(m *source.Machine, path string) program {
 	if err != nil {
 		return program{}
 	}
-	return scanSource(text)
+	p := scanSource(text)
+	p.moves = p.moves || torchIn(m, filepath.Dir(abs)) // the first place where Python looks
+	return p
+}
+
+// with adds what the program that a launcher starts may do.
+func (p program) with(q program) program {
+	p.gloo, p.cpu, p.moves = p.gloo || q.gloo, p.cpu || q.cpu, p.moves || q.moves
+	return p
+}
+
+// torchIn reports whether a folder holds something that "import torch" finds.
+func torchIn(m *source.Machine, dir string) bool {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return true
+	}
+	for _, name := range []string{"torch", "torch.py", "sitecustomize.py"} {
+		if _, err := fs.Stat(m.FS, source.Rel(filepath.Join(abs, name))); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 func scanSource(text []byte) program {
-	return program{torch: importsTorch.Match(text), gloo: bytes.Contains(text, []byte("gloo"))}
+	code := []byte(longString.ReplaceAllString(string(text), ""))
+	return program{torch: importsTorch.Match(code), gloo: bytes.Contains(text, []byte("gloo")), cpu: asksGPU.Match(code) || !needsGPU.Match(code), moves: movesPath.Match(code)}
 }
 
 // stopsImport are causes with which "import torch" itself fails.
@@ -103,9 +138,9 @@ func certainFault(rep *diag.Report, p program, b *fact.Bundle) (*diag.Finding, b
 	}
 	switch {
 	case among(stopsImport):
-		return f, p.torch
+		return f, p.torch && !p.moves
 	case among(stopsGPU):
-		return f, p.torch && !p.gloo && b.Slurm.GPUsGranted.Or(0) > 0
+		return f, p.torch && !p.gloo && !p.cpu && !p.moves && b.Slurm.GPUsGranted.Or(0) > 0
 	}
 	return f, false
 }

@@ -36,6 +36,15 @@ func newClaim(m *source.Machine, name string) claim {
 	}
 	// A requeued job is another run.
 	id := c.job + "." + step
+	// Clusters that share a home count their jobs each for itself.
+	if n := m.Getenv("SLURM_CLUSTER_NAME"); n != "" && n == filepath.Base(filepath.Clean("/"+n)) && len(n) < 64 {
+		id = n + "." + id
+	}
+	if n := m.Getenv("SLURM_JOB_START_TIME"); n != "" {
+		if _, err := strconv.ParseUint(n, 10, 64); err == nil {
+			id += "." + n
+		}
+	}
 	if n := m.Getenv("SLURM_RESTART_COUNT"); n != "" {
 		if _, err := strconv.ParseUint(n, 10, 32); err == nil {
 			id += "." + n

@@ -75,6 +75,37 @@ func TestProgram(t *testing.T) {
 	}
 }
 
+// What may find another torch, or do without GPUs, is never refused.
+func TestProgramThatMayWork(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"plain/t.py": "import torch\ntorch.zeros(1).cuda()\n", "beside/t.py": "import torch\nx.cuda()\n", "beside/torch/__init__.py": "",
+		"path/t.py": "import sys\nsys.path.insert(0, '/x')\nimport torch\nx.cuda()\n", "doc/t.py": "\"\"\"\nimport torch\n\"\"\"\nprint(1)\n",
+		"cpu/t.py": "import torch\nd = 'cuda' if torch.cuda.is_available() else 'cpu'\n", "var/t.py": "import torch\nimport os\ntorch.distributed.init_process_group(os.environ['B'])\n",
+	} {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := &source.Machine{FS: os.DirFS("/")}
+	gpus := &fact.Bundle{Slurm: fact.Slurm{GPUsGranted: fact.Of(2, fact.Evidence{})}}
+	for name, want := range map[string][2]bool{ // no torch, a CPU build: certain?
+		"plain": {true, true}, "beside": {false, false}, "path": {false, false}, "doc": {false, false}, "cpu": {true, false}, "var": {true, false},
+	} {
+		p := readProgram(m, []string{"python3", filepath.Join(dir, name, "t.py")})
+		for i, id := range []string{"torch-not-installed", "torch-cpu-build"} {
+			f := diag.Finding{ID: id, Role: diag.Cause, Severity: diag.Error, Certainty: diag.Proven}
+			if _, certain := certainFault(&diag.Report{Cause: &f.ID, Findings: []diag.Finding{f}}, p, gpus); certain != want[i] {
+				t.Errorf("%s, %s: certain %v (%+v)", name, id, certain, p)
+			}
+		}
+	}
+}
+
 func TestOnlyWhatIsCertainIsRefused(t *testing.T) {
 	gpus := &fact.Bundle{Slurm: fact.Slurm{GPUsGranted: fact.Of(2, fact.Evidence{})}}
 	torch, gloo := program{torch: true}, program{torch: true, gloo: true}
