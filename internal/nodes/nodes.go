@@ -254,9 +254,13 @@ func Exclude(rep *diag.Report, s *fact.NodeSet) string {
 	for _, f := range s.Missing {
 		add(f.Nodes)
 	}
+	// What is wrong on every node has no outlier: whoever fails first of it, such
+	// as rank 0 of a live process group, is not to blame.
+	top := rep.Top()
+	everywhere := top != nil && top.Severity == diag.Error && top.Args["nodes_all"] != ""
 	for i := range rep.Findings {
 		f := &rep.Findings[i]
-		if f.Severity != diag.Error || f.Certainty == diag.Possible || f.Args["nodes_all"] != "" || f.Role == diag.Context {
+		if everywhere || f.Severity != diag.Error || f.Certainty == diag.Possible || f.Args["nodes_all"] != "" || f.Role == diag.Context {
 			continue
 		}
 		if f.Args["about"] == "" || f.Args["odd"] != "" {
