@@ -303,8 +303,8 @@ func quote(s string) string {
 }
 
 // never are the reasons for which a job waits and will never start as it is:
-// what it asks for is above a limit for one job, or exists nowhere.
-var never = []string{"BadConstraints", "PartitionNodeLimit", "PartitionTimeLimit", "InvalidAccount", "InvalidQOS", "ReservationInvalid",
+// what it asks for is above a limit for one job, exists nowhere, or waits for a job that failed.
+var never = []string{"DependencyNeverSatisfied", "BadConstraints", "PartitionNodeLimit", "PartitionTimeLimit", "InvalidAccount", "InvalidQOS", "ReservationInvalid",
 	"AssocMaxWallDurationPerJobLimit", "QOSMaxWallDurationPerJobLimit", "QOSMaxCpuPerJobLimit", "QOSMaxNodePerJobLimit", "QOSMaxGRESPerJob",
 	"QOSMaxMemoryPerJob", "AssocMaxCpuPerJobLimit", "AssocMaxNodePerJobLimit", "AssocMaxGRESPerJob", "AssocMaxMemPerJob", "QOSMaxGRESPerNode",
 	"QOSMaxCpuPerNode", "QOSMaxMemoryPerNode", "QOSMinGRES", "QOSMinCpuNotSatisfied", "QOSMinMemory", "MaxMemPerLimit", "AssocMaxMemPerNode"}
