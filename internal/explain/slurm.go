@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
@@ -245,6 +246,11 @@ func (v *view) bashedOutside(run fact.ShellCmd) {
 		sign = append(sign, v.evidence(x.Place, x.Text))
 	}
 	if len(sign) == 0 {
+		return
+	}
+	// Inside of an allocation the script runs in a job; an argument may be empty for another reason.
+	if slices.ContainsFunc(v.l.Commands, func(c fact.ShellCmd) bool { return allocates.MatchString(c.Text) }) {
+		v.unknown(v.peek("log-launcher-empty-argument", "log-scontrol-empty-hostlist"), "env | grep ^SLURM_")
 		return
 	}
 	for _, s := range v.facts(kind.Env) {
