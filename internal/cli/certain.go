@@ -37,13 +37,7 @@ var (
 func readProgram(m *source.Machine, argv []string) program {
 	name := filepath.Base(argv[0])
 	if launchers[name] {
-		p := program{torch: true}
-		for _, w := range argv[1:] {
-			if strings.HasSuffix(w, ".py") {
-				p = p.with(readSource(m, w))
-			}
-		}
-		return p
+		return program{torch: true}.started(m, argv[1:])
 	}
 	if !isPython(name) {
 		return program{}
@@ -53,11 +47,7 @@ func readProgram(m *source.Machine, argv []string) program {
 		switch {
 		case w == "-m" && i+1 < len(argv):
 			p := program{torch: argv[i+1] == "torch" || strings.HasPrefix(argv[i+1], "torch.")}
-			for _, w := range argv[i+2:] {
-				if strings.HasSuffix(w, ".py") {
-					p = p.with(readSource(m, w))
-				}
-			}
+			p = p.started(m, argv[i+2:])
 			p.moves = p.moves || torchIn(m, ".")
 			return p
 		case w == "-c" && i+1 < len(argv):
@@ -93,9 +83,14 @@ func readSource(m *source.Machine, path string) program {
 	return p
 }
 
-// with adds what the program that a launcher starts may do.
-func (p program) with(q program) program {
-	p.gloo, p.cpu, p.moves = p.gloo || q.gloo, p.cpu || q.cpu, p.moves || q.moves
+// started adds what the programs that a launcher is given may do.
+func (p program) started(m *source.Machine, args []string) program {
+	for _, w := range args {
+		if strings.HasSuffix(w, ".py") {
+			q := readSource(m, w)
+			p.gloo, p.cpu, p.moves = p.gloo || q.gloo, p.cpu || q.cpu, p.moves || q.moves
+		}
+	}
 	return p
 }
 
