@@ -254,13 +254,14 @@ func Exclude(rep *diag.Report, s *fact.NodeSet) string {
 	for _, f := range s.Missing {
 		add(f.Nodes)
 	}
-	// What is wrong on every node has no outlier: whoever fails first of it, such
-	// as rank 0 of a live process group, is not to blame.
+	// What is wrong on every node has no outlier: neither the node of the rank that
+	// dies first of it nor one that is broken in another release. A fault of its
+	// own, such as a firewall or a memory limit, keeps a node on the list.
 	top := rep.Top()
 	everywhere := top != nil && top.Severity == diag.Error && top.Args["nodes_all"] != ""
 	for i := range rep.Findings {
 		f := &rep.Findings[i]
-		if everywhere || f.Severity != diag.Error || f.Certainty == diag.Possible || f.Args["nodes_all"] != "" || f.Role == diag.Context {
+		if everywhere && (live(f) || f.Args["usual"] != "") || f.Severity != diag.Error || f.Certainty == diag.Possible || f.Args["nodes_all"] != "" || f.Role == diag.Context {
 			continue
 		}
 		if f.Args["about"] == "" || f.Args["odd"] != "" {
@@ -277,6 +278,11 @@ func Exclude(rep *diag.Report, s *fact.NodeSet) string {
 		names = append(names, n)
 	}
 	return hostlist.Fold(names)
+}
+
+// live reports whether a finding is what a real process group did.
+func live(f *diag.Finding) bool {
+	return slices.ContainsFunc(f.Evidence, func(e fact.Evidence) bool { return e.Source == fact.SrcLive })
 }
 
 // Alike returns the largest set of nodes that are the same in everything that

@@ -71,8 +71,8 @@ func TestAbsoluteFirst(t *testing.T) {
 	s := set(8, fact.NodeGroup{Nodes: "n[1-7]", Count: 7, Bundle: facts(t, cpuBuild)}, fact.NodeGroup{Nodes: "n8", Count: 1, Bundle: facts(t, strings.ReplaceAll(cpuBuild, "2.6.0", "2.5.1"))})
 	s.Compared = []fact.Compared{{Name: "torch.version", Values: []fact.ValueFor{{Value: "2.6.0+cpu", Nodes: "n[1-7]", Count: 7}, {Value: "2.5.1+cpu", Nodes: "n8", Count: 1}}}}
 	r := judge(t, s)
-	if f := r.Top(); f == nil || f.ID != "torch-cpu-build" || !strings.Contains(ids(r), "contributing:env-differs-between-nodes") {
-		t.Error(ids(r))
+	if f := r.Top(); f == nil || f.ID != "torch-cpu-build" || !strings.Contains(ids(r), "contributing:env-differs-between-nodes") || r.Nodes.Exclude != "" {
+		t.Errorf("%s, exclude %q", ids(r), r.Nodes.Exclude)
 	}
 }
 
@@ -104,6 +104,23 @@ func TestDifferenceAlone(t *testing.T) {
 	r := judge(t, s)
 	if f := r.Top(); f == nil || f.ID != "env-differs-between-nodes" || r.Verdict != diag.Broken || r.Nodes.Exclude != "n8" {
 		t.Errorf("%s: %s, exclude %q", r.Verdict, ids(r), r.Nodes.Exclude)
+	}
+}
+
+// TestExcludeBesideAFaultOfAll: the rank that dies first of what is wrong
+// everywhere does not put its node on the list; a firewall does.
+func TestExcludeBesideAFaultOfAll(t *testing.T) {
+	s := set(8, fact.NodeGroup{Nodes: "n[1-8]", Count: 8, Bundle: facts(t, cpuBuild)})
+	rank := fact.RankFault{Rank: 0, Node: "n1", Step: "init", Error: "RuntimeError: Distributed package doesn't have NCCL built in"}
+	s.Group = fact.Of(fact.GroupTest{Backend: "nccl", World: 8, First: &rank, Faults: []fact.RankFault{rank}}, fact.Evidence{Source: fact.SrcLive})
+	if r := judge(t, s); r.Nodes.Exclude != "" || !strings.Contains(ids(r), "torch-built-without-nccl") {
+		t.Errorf("exclude %q, %s", r.Nodes.Exclude, ids(r))
+	}
+	s.Group = fact.Val[fact.GroupTest]{}
+	s.Reach = fact.Of(fact.Reach{Nodes: 8, Tested: 31, Good: 28, Failed: 3, Explain: []fact.Blame{{Kind: "in", Nodes: "n5", Way: "both", Faults: 3}},
+		Faults: []fact.NoReach{{From: "n1", To: "n5", Way: "both", Iface: "eth0", Addr: "10.213.7.5/24", Error: "timeout"}}}, fact.Evidence{Source: fact.SrcLive})
+	if r := judge(t, s); r.Nodes.Exclude != "n5" || r.Top().ID != "torch-cpu-build" {
+		t.Errorf("exclude %q, %s", r.Nodes.Exclude, ids(r))
 	}
 }
 
