@@ -4,7 +4,11 @@ package lazyre
 
 import (
 	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // Regexp is a regular expression in RE2 syntax that is compiled at its first
@@ -13,6 +17,9 @@ type Regexp struct {
 	src  string
 	once sync.Once
 	re   *regexp.Regexp
+
+	look sync.Once
+	has  string // every match contains it; "" when no such text is known
 }
 
 // New returns an expression without compiling it. A wrong one panics at its
@@ -35,8 +42,13 @@ func (r *Regexp) String() string { return r.src }
 
 // The methods below are regexp.Regexp's own.
 
-func (r *Regexp) Match(b []byte) bool              { return r.get().Match(b) }
-func (r *Regexp) MatchString(s string) bool        { return r.get().MatchString(s) }
+func (r *Regexp) Match(b []byte) bool { return r.get().Match(b) }
+
+func (r *Regexp) MatchString(s string) bool {
+	r.look.Do(func() { r.has = contained(r.src) })
+	return (r.has == "" || strings.Contains(s, r.has)) && r.get().MatchString(s)
+}
+
 func (r *Regexp) FindString(s string) string       { return r.get().FindString(s) }
 func (r *Regexp) FindStringIndex(s string) []int   { return r.get().FindStringIndex(s) }
 func (r *Regexp) FindSubmatch(b []byte) [][]byte   { return r.get().FindSubmatch(b) }
@@ -59,3 +71,39 @@ func (r *Regexp) ReplaceAllStringFunc(s string, f func(string) string) string {
 	return r.get().ReplaceAllStringFunc(s, f)
 }
 func (r *Regexp) SubexpNames() []string { return r.get().SubexpNames() }
+
+// contained returns the longest text that every match of an expression contains.
+// Searching for it first is many times faster than trying the expression at
+// every place: package regexp does so only for text at the very beginning.
+func contained(src string) string {
+	re, err := syntax.Parse(src, syntax.Perl)
+	if err != nil {
+		return ""
+	}
+	return required(re)
+}
+
+func required(re *syntax.Regexp) string {
+	switch re.Op {
+	case syntax.OpLiteral:
+		// U+FFFD matches bytes that are no UTF-8 too.
+		if re.Flags&syntax.FoldCase == 0 && !slices.Contains(re.Rune, utf8.RuneError) {
+			return string(re.Rune)
+		}
+	case syntax.OpCapture, syntax.OpPlus:
+		return required(re.Sub[0])
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return required(re.Sub[0])
+		}
+	case syntax.OpConcat:
+		best := ""
+		for _, sub := range re.Sub {
+			if l := required(sub); len(l) > len(best) {
+				best = l
+			}
+		}
+		return best
+	}
+	return ""
+}

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -84,4 +85,33 @@ func TestSameAsRegexp(t *testing.T) {
 	if New(`(`).Check() == nil {
 		t.Error("a wrong expression passes")
 	}
+}
+
+func TestContained(t *testing.T) {
+	for src, want := range map[string]string{
+		`\bgloo\b`: "gloo", `a(bc+)?de`: "de", `(?i)gloo`: "", `x|y`: "", `(foo){2,}b`: "foo", `(foo)*b`: "b", `CUDA_VISIBLE_DEVICES=["']?(?:\s|$)`: "CUDA_VISIBLE_DEVICES=", `(`: "",
+		`a(?i:bcd)e`: "a", `[a]bcd`: "abcd", `(?P<n>nccl\d)x`: "nccl", `naïve`: "naïve", `abcx|abcy`: "abc",
+	} {
+		if got := contained(src); got != want {
+			t.Errorf("%s: %q, want %q", src, got, want)
+		}
+	}
+}
+
+// FuzzMatchString: looking for the text first changes no answer.
+func FuzzMatchString(f *testing.F) {
+	f.Add(`\bgloo\b`, "backend=gloo")
+	f.Add(`a(bc+)?d{1,2}e`, "xabcde")
+	f.Add(`(?i)NaN|inf`, "loss nan")
+	f.Add(`(foo){0,2}bar`, "bar")
+	f.Add("a\ufffdb", "a\xffb")
+	f.Fuzz(func(t *testing.T, src, s string) {
+		re, err := regexp.Compile(src)
+		if err != nil || len(src) > 100 {
+			return
+		}
+		if got, want := New(src).MatchString(s), re.MatchString(s); got != want {
+			t.Errorf("%q on %q: %v, package regexp says %v", src, s, got, want)
+		}
+	})
 }

@@ -1,8 +1,33 @@
 // Package near tells how far two words are apart, to recognise slips of the pen.
 package near
 
+import "math/bits"
+
 // Far is what Distance gives for words that are too long to compare.
 const Far = 99
+
+// Within is Distance for callers that want only words at most so many steps
+// apart; the others are Far. Most pairs are told apart by their letters alone.
+func Within(a, b string, most int) int {
+	d := len(a) - len(b)
+	if d > most || d < -most || missing(a, b) > most || missing(b, a) > most {
+		return Far
+	}
+	if d = Distance(a, b); d > most {
+		return Far
+	}
+	return d
+}
+
+// missing counts the kinds of letters of a that b lacks: each costs a step.
+func missing(a, b string) int { return bits.OnesCount64(letters(a) &^ letters(b)) }
+
+func letters(s string) (set uint64) {
+	for i := range len(s) {
+		set |= 1 << (s[i] & 63)
+	}
+	return set
+}
 
 // Distance counts the insertions, deletions, replacements and swaps of
 // neighbours that turn a into b (optimal string alignment). Words of more than

@@ -13,7 +13,7 @@ var _ = Checks.Add("command-typo", func(c *Ctx) {
 			continue
 		}
 		for _, k := range []string{"source", "module", "conda", "python", "python3", "export", "srun", "torchrun", "sbatch", "accelerate", "deepspeed", "mkdir", "echo"} {
-			if x.Name != k && near.Distance(x.Name, k) == 1 && !isFunc(c, x.Name) && len(k) >= 5 && !strings.HasPrefix(x.Name, "python") && x.Name != "salloc" {
+			if x.Name != k && near.Within(x.Name, k, 1) == 1 && !isFunc(c, x.Name) && len(k) >= 5 && !strings.HasPrefix(x.Name, "python") && x.Name != "salloc" {
 				from := c.offset(x.Pos)
 				h := c.Hit(x.Pos, "name", x.Name, "known", k)
 				if strings.HasPrefix(string(c.S.Src[from:]), x.Name) {

@@ -21,7 +21,7 @@ var _ = Checks.Add("env-name-typo", func(c *Ctx) {
 		}
 		best, d := "", 3
 		for k := range knownEnv {
-			if e := near.Distance(a.Name, k); e < d || e == d && k < best {
+			if e := near.Within(a.Name, k, 2); e < d || e == d && k < best {
 				best, d = k, e
 			}
 		}

@@ -12,12 +12,12 @@ var _ = Checks.Add("slurm-var-typo", func(c *Ctx) {
 		if r.Set || r.Default || r.Dead || seen[r.Name] || len(r.Name) < 8 || c.assigned(r.Name) {
 			continue
 		}
-		if !strings.HasPrefix(r.Name, "SLURM") && near.Distance(r.Name[:min(6, len(r.Name))], "SLURM_") > 2 || slurmVars[r.Name] || strings.HasPrefix(r.Name, "SLURM_") && siteVar(r.Name) {
+		if !strings.HasPrefix(r.Name, "SLURM") && near.Within(r.Name[:min(6, len(r.Name))], "SLURM_", 2) > 2 || slurmVars[r.Name] || strings.HasPrefix(r.Name, "SLURM_") && siteVar(r.Name) {
 			continue
 		}
 		best, d := "", 3
 		for k := range slurmVars {
-			if e := near.Distance(r.Name, k); e < d || e == d && k < best {
+			if e := near.Within(r.Name, k, 2); e < d || e == d && k < best {
 				best, d = k, e
 			}
 		}

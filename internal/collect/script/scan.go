@@ -360,7 +360,7 @@ func switchedOff(w string) bool {
 
 // slip reports whether two words are one or two edits apart (a swap of
 // neighbours counts as one).
-func slip(a, b string) bool { d := near.Distance(a, b); return d > 0 && d <= 2 }
+func slip(a, b string) bool { d := near.Within(a, b, 2); return d > 0 && d <= 2 }
 
 func (p *parser) stray(kind string, raw []byte, line, lead int) {
 	if len(p.s.Stray) >= maxDirectives {
