@@ -678,9 +678,9 @@ func (w *walker) call(c *syntax.CallExpr) {
 	if w.cmdName == "[" || w.cmdName == "test" {
 		w.tested = true
 	}
-	var words []fact.Word
+	words := make([]fact.Word, 0, len(c.Args))
 	for _, a := range c.Args {
-		words = append(words, w.word(a)...)
+		words = w.words(words, a)
 	}
 	w.tested = false
 	defer func() { w.cmdName = saved }()

@@ -78,13 +78,16 @@ func (f *fields) end() {
 }
 
 // word expands one word of source to fields.
-func (w *walker) word(wd *syntax.Word) []fact.Word {
+func (w *walker) word(wd *syntax.Word) []fact.Word { return w.words(nil, wd) }
+
+// words appends the fields of one word of source to a list.
+func (w *walker) words(list []fact.Word, wd *syntax.Word) []fact.Word {
 	if wd == nil || len(wd.Parts) == 0 {
-		return nil
+		return list
 	}
 	if len(wd.Parts) == 1 { // most words are plain
 		if l, ok := wd.Parts[0].(*syntax.Lit); ok && strings.IndexByte(l.Value, '\\') < 0 {
-			return []fact.Word{{Pos: w.pos(wd.Pos()), Val: l.Value, Text: w.p.s.Show(l.Value), Known: !fact.HasHole(l.Value), Raw: l.Value}}
+			return append(list, fact.Word{Pos: w.pos(wd.Pos()), Val: l.Value, Text: w.p.s.Show(l.Value), Known: !fact.HasHole(l.Value), Raw: l.Value})
 		}
 	}
 	var f fields
@@ -96,12 +99,12 @@ func (w *walker) word(wd *syntax.Word) []fact.Word {
 		w.p.cost += 1 + len(v)/32
 	}
 	pos, raw := w.pos(wd.Pos()), w.source(wd)
-	out := make([]fact.Word, len(f.out))
 	for i, v := range f.out {
-		out[i] = w.mk(v, pos, f.opn[i])
-		out[i].Raw = raw
+		field := w.mk(v, pos, f.opn[i])
+		field.Raw = raw
+		list = append(list, field)
 	}
-	return out
+	return list
 }
 
 // join expands a word without splitting, as in an assignment.
