@@ -34,8 +34,12 @@ func Text(s string) string {
 		out = append(out, Hidden...)
 		done = to
 	}
+	var cmd command
 	for i := 0; i < len(s); {
 		if !isWord(s[i]) {
+			if c := s[i]; c == '\n' || c == ';' || c == '|' || c == '&' {
+				cmd = command{}
+			}
 			i++
 			continue
 		}
@@ -44,7 +48,11 @@ func Text(s string) string {
 			j++
 		}
 		word := s[i:j]
-		switch from, to := secretAt(s, i, j, word); {
+		from, to := secretAt(s, i, j, word)
+		if f, t := cmd.at(s, i, j, word); to <= from {
+			from, to = f, t
+		}
+		switch {
 		case to > from:
 			hide(from, to)
 			i = to
@@ -138,21 +146,15 @@ func valueAfter(s string, j int, name string) (from, to int) {
 	case s[k] == '=' || colon:
 		k = skipBlanks(s, k+1)
 	case strings.HasPrefix(name, "--") && k > j:
+	case k > j && k+16 <= len(s) && s[k] != '/' && strings.IndexByte(s[k:k+16], ' ') < 0 && generated(s[k:]) && SecretName(name): // .netrc, aws configure set
 	default:
 		return 0, 0
 	}
 	if k >= len(s) || !SecretName(name) {
 		return 0, 0
 	}
-	if q := s[k]; q == '"' || q == '\'' {
-		e := k + 1
-		for e < len(s) && s[e] != q && s[e] != '\n' {
-			if s[e] == '\\' && e+1 < len(s) && s[e+1] != '\n' {
-				e++
-			}
-			e++
-		}
-		return k + 1, e
+	if s[k] == '"' || s[k] == '\'' {
+		return quoted(s, k)
 	}
 	// "Authorization: Bearer xyz": the scheme is not the secret.
 	if e := wordEnd(s, k); e > k && foldAny(s[k:e], "bearer", "basic", "token", "digest") {
@@ -165,6 +167,18 @@ func valueAfter(s string, j int, name string) (from, to int) {
 		return 0, 0
 	}
 	return k, valueEnd(s, k)
+}
+
+// quoted returns what is between the quotes that open at k.
+func quoted(s string, k int) (from, to int) {
+	e := k + 1
+	for e < len(s) && s[e] != s[k] && s[e] != '\n' {
+		if s[e] == '\\' && e+1 < len(s) && s[e+1] != '\n' {
+			e++
+		}
+		e++
+	}
+	return k + 1, min(e, len(s))
 }
 
 func valueEnd(s string, k int) int {
@@ -209,6 +223,22 @@ func looksRandom(s string) bool {
 		}
 	}
 	return false
+}
+
+// generated reports whether s begins with letters and digits as only a
+// generated secret has them.
+func generated(s string) bool {
+	s = s[:min(len(s), 128)]
+	s = s[:valueEnd(s, 0)]
+	letters := 0
+	for i := range len(s) {
+		if c := s[i]; c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+			letters++
+		} else if strings.IndexByte(".:([{<", c) >= 0 || c == '=' && strings.Trim(s[i:], "=") != "" {
+			return false
+		}
+	}
+	return len(s) >= 16 && letters > 0 && looksRandom(s)
 }
 
 func isWord(c byte) bool {

@@ -32,6 +32,24 @@ func TestText(t *testing.T) {
 		{"-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----", "-----BEGIN RSA PRIVATE KEY-----\n***-----END RSA PRIVATE KEY-----"},
 		{"password=", "password="},
 		{"password: hunter2", "password: ***"},
+		{"mysql -u root -pS3cret! db", "mysql -u root -p*** db"},
+		{"mysql -u root -p db", "mysql -u root -p db"},
+		{"mysqldump -p'a b' db; tar -pxf x", "mysqldump -p'***' db; tar -pxf x"},
+		{"sshpass -p hunter2 ssh n1", "sshpass -p *** ssh n1"},
+		{"sshpass -p $PW ssh n1", "sshpass -p $PW ssh n1"},
+		{"curl -u me:pa55 https://h/x", "curl -u me:*** https://h/x"},
+		{"curl -u me https://h/x:80", "curl -u me https://h/x:80"},
+		{"docker login -u a -p zz99 && docker run -p 80:80 x", "docker login -u a -p *** && docker run -p 80:80 x"},
+		{"redis-cli -a pw1 ping", "redis-cli -a *** ping"},
+		{"wandb login --relogin 0123456789abcdef0123456789abcdef01234567", "wandb login --relogin ***"},
+		{"wandb: Run data is saved in run-20240101_120000-abcdefgh1", "wandb: Run data is saved in run-20240101_120000-abcdefgh1"},
+		{"--wandb-key 0123abc x", "--wandb-key *** x"},
+		{"PGPASSWORD=q psql", "PGPASSWORD=*** psql"},
+		{"DB_PASS=q forward_pass=2", "DB_PASS=*** forward_pass=2"},
+		{"machine a login user password 0123456789abcdef", "machine a login user password ***"},
+		{"aws configure set aws_secret_access_key wJalrXUtnFEMI/K7MDENG/bPx", "aws configure set aws_secret_access_key ***"},
+		{"token tensor_parallel_size=8", "token tensor_parallel_size=8"},
+		{"unexpected token node17.cluster.example:29500", "unexpected token node17.cluster.example:29500"},
 		{"KeyError: 'model.key'", "KeyError: 'model.key'"},
 	} {
 		if got := Text(c.in); got != c.want {
@@ -61,7 +79,7 @@ func TestValue(t *testing.T) {
 }
 
 func FuzzText(f *testing.F) {
-	for _, s := range []string{"a://b:c@d", "token=x", "--password y", "Bearer abcdefghijklmnop", "\"secret\":\"\\\"x", "x@y", "-----BEGIN PRIVATE KEY\nx"} {
+	for _, s := range []string{"a://b:c@d", "token=x", "--password y", "Bearer abcdefghijklmnop", "\"secret\":\"\\\"x", "x@y", "mysql -p'x", "curl -u a:", "wandb login 01234567890123456789a", "-----BEGIN PRIVATE KEY\nx"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -9,7 +9,7 @@ var secretParts = []string{
 }
 
 // Parts that, right before "key", make its value a secret.
-var secretKeys = []string{"api", "access", "private", "secret", "auth", "encryption", "signing", "license", "ssh", "account", "storage"}
+var secretKeys = []string{"api", "access", "private", "secret", "auth", "encryption", "signing", "license", "ssh", "account", "storage", "wandb", "hf", "openai", "anthropic", "comet", "ngc"}
 
 // Parts that say that the value is about a secret or is another kind of token.
 var harmlessParts = []string{
@@ -37,6 +37,9 @@ func SecretName(name string) bool {
 				secret = true
 			}
 		}
+		if strings.HasSuffix(part, "password") { // PGPASSWORD
+			secret = true
+		}
 		if part == "key" {
 			for _, k := range secretKeys {
 				if prev == k {
@@ -46,7 +49,7 @@ func SecretName(name string) bool {
 		}
 		prev = part
 	}
-	return secret
+	return secret || prev == "pass" && strings.HasSuffix(name, "_PASS") // DB_PASS; a forward_pass is none
 }
 
 // parts yields the words of a name in lower case: X-Amz-Signature, WANDB_API_KEY, accessToken.
