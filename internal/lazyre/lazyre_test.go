@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -87,19 +88,20 @@ func TestSameAsRegexp(t *testing.T) {
 	}
 }
 
-func TestContained(t *testing.T) {
+func TestTexts(t *testing.T) {
 	for src, want := range map[string]string{
-		`\bgloo\b`: "gloo", `a(bc+)?de`: "de", `(?i)gloo`: "", `x|y`: "", `(foo){2,}b`: "foo", `(foo)*b`: "b", `CUDA_VISIBLE_DEVICES=["']?(?:\s|$)`: "CUDA_VISIBLE_DEVICES=", `(`: "",
-		`a(?i:bcd)e`: "a", `[a]bcd`: "abcd", `(?P<n>nccl\d)x`: "nccl", `naïve`: "naïve", `abcx|abcy`: "abc",
+		`\bgloo\b`: "gloo", `a(bc+)?de`: "de", `(?i)gloo`: "", `x|y`: "", `xy|zab`: "xy zab", `(foo){2,}b`: "foo", `(foo)*b`: "b", `CUDA_VISIBLE_DEVICES=["']?(?:\s|$)`: "CUDA_VISIBLE_DEVICES=",
+		`(`: "", `a(?i:bcd)e`: "a", `[a]bcd`: "abcd", `(?P<n>nccl\d)x`: "nccl", `naïve`: "naïve", `abcx|abcy`: "abc", `^abc`: "", `(?:nvidia\.com|amd\.com)/(gpu)`: "nvidia.com amd.com", `a\x{fffd}b`: "",
+		`(one|two|six)\d+ (nodes)`: "nodes", `ab|\d`: "",
 	} {
-		if got := contained(src); got != want {
+		if got := strings.Join(texts(src), " "); got != want {
 			t.Errorf("%s: %q, want %q", src, got, want)
 		}
 	}
 }
 
-// FuzzMatchString: looking for the text first changes no answer.
-func FuzzMatchString(f *testing.F) {
+// FuzzSame: looking for the text first changes no answer.
+func FuzzSame(f *testing.F) {
 	f.Add(`\bgloo\b`, "backend=gloo")
 	f.Add(`a(bc+)?d{1,2}e`, "xabcde")
 	f.Add(`(?i)NaN|inf`, "loss nan")
@@ -111,6 +113,9 @@ func FuzzMatchString(f *testing.F) {
 			return
 		}
 		if got, want := New(src).MatchString(s), re.MatchString(s); got != want {
+			t.Errorf("%q on %q: %v, package regexp says %v", src, s, got, want)
+		}
+		if got, want := New(src).FindAllStringSubmatchIndex(s, -1), re.FindAllStringSubmatchIndex(s, -1); !reflect.DeepEqual(got, want) {
 			t.Errorf("%q on %q: %v, package regexp says %v", src, s, got, want)
 		}
 	})
