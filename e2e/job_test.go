@@ -234,6 +234,34 @@ func TestDeadJobs(t *testing.T) {
 			t.Errorf("%+v", rep)
 		}
 	})
+	t.Run("program missing", func(t *testing.T) {
+		type want struct{ id, cause string }
+		var jobs []want
+		const gone, other = "env-not-activated", "env-program-missing"
+		for _, x := range []struct{ cause, script string }{
+			{gone, "accelerate launch t.py"}, {gone, "#SBATCH -n1\naccelerate launch t.py"}, {gone, "srun accelerate launch t.py"},
+			{gone, "#SBATCH -n2\nsrun --label bash -c 'accelerate launch t.py'"}, {gone, "env accelerate launch t.py"}, {gone, "exec accelerate launch t.py"},
+			{gone, "accelerate launch t.py 2>&1 | tee acc.log"}, {gone, "accelerate launch t.py\necho finished"},
+			{other, "mytrain"}, {other, "srun mytrain"}, {other, "/opt/nowhere/bin/python t.py"}, {other, "srun /opt/nowhere/bin/python t.py"}, {other, "/usr/bin/python3 nowhere.py"},
+			{"", "neofetch\nsrun true"}, {"run-exception", "/usr/bin/python3 -c 'f()' | tee f.log"},
+		} {
+			jobs = append(jobs, want{submit(t, "#!/bin/bash\n"+x.script+"\n"), x.cause})
+		}
+		for _, wrap := range []string{"accelerate launch t.py", "srun accelerate launch t.py", "accelerate launch t.py; echo finished"} {
+			out, err := c.Command(t.Context(), "sbatch", "--parsable", "--wrap", wrap).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			jobs = append(jobs, want{strings.TrimSpace(string(out)), gone})
+		}
+		for _, j := range jobs {
+			ended(t, c, j.id)
+			rep, _ := explainJob(t, c, j.id)
+			if rep.cause() != j.cause || j.cause != "" && rep.Findings[0].Certainty != "proven" {
+				t.Errorf("job %s: %q, want %q: %+v", j.id, rep.cause(), j.cause, rep)
+			}
+		}
+	})
 	t.Run("well", func(t *testing.T) {
 		id := submit(t, "#!/bin/bash\nset -e\nsrun echo fine\n")
 		ended(t, c, id)
@@ -265,8 +293,16 @@ func TestDeadJobs(t *testing.T) {
 		}
 	})
 	t.Run("accounting alone", func(t *testing.T) {
-		// Not too short: of what ends at once accounting may never hear the beginning.
-		id := submit(t, "#!/bin/bash\nsleep 3\n/usr/bin/python3 -c 'raise OSError(\"a\")'\n", "-o", "alone-%j.out")
+		// Of a job that ends at once accounting may never hear the beginning.
+		id := submit(t, "#!/bin/bash\nuntil [ -e known ]; do sleep 0.1; done\n/usr/bin/python3 -c 'raise OSError(\"a\")'\n", "-o", "alone-%j.out")
+		for {
+			out, _ := c.Command(t.Context(), "sacct", "-X", "-n", "-P", "-j", id, "-o", "WorkDir").Output()
+			if strings.HasPrefix(string(out), "/") {
+				break
+			}
+			wait(t, 100*time.Millisecond)
+		}
+		write(t, filepath.Join(work, "known"), "")
 		ended(t, c, id)
 		bin := t.TempDir()
 		link(t, "/usr/bin/sacct", filepath.Join(bin, "sacct"))

@@ -20,7 +20,6 @@ import (
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/explain"
 	"github.com/ncclinic/ncclinic/internal/fact"
-	"github.com/ncclinic/ncclinic/internal/lint"
 	"github.com/ncclinic/ncclinic/internal/mask"
 	"github.com/ncclinic/ncclinic/internal/render"
 	"github.com/ncclinic/ncclinic/internal/run"
@@ -120,7 +119,7 @@ func (a *app) job(ctx context.Context, m *source.Machine, id slurmjob.ID, o logs
 	j := ans.Job
 	var s *fact.Script
 	if ans.Script != nil {
-		s = script.Parse(scriptName(j), ans.Script, script.Options{Open: besideJob(m, j)})
+		s = script.Parse(scriptName(j), ans.Script, script.Options{Batch: true, Open: besideJob(m, j)})
 	}
 	slurmjob.Outputs(m, j, s)
 
@@ -143,12 +142,7 @@ func (a *app) job(ctx context.Context, m *source.Machine, id slurmjob.ID, o logs
 	}
 	mask.Deep(j)
 	l.Job = j
-	var masked bool
-	if s != nil {
-		r := lint.File(scriptName(j), ans.Script, lint.Options{Set: base.Set(), Open: besideJob(m, j)})
-		masked = slices.ContainsFunc(r.Findings, hidesExit)
-	}
-	rep := explain.Explain(l, base.Set(), explain.Options{MaxEvidence: a.out.maxEvidence, Masked: masked, Rules: func(id string) (explain.RuleInfo, bool) {
+	rep := explain.Explain(l, base.Set(), explain.Options{MaxEvidence: a.out.maxEvidence, Rules: func(id string) (explain.RuleInfo, bool) {
 		r := lb.ByID(id)
 		if r == nil {
 			return explain.RuleInfo{}, false
@@ -184,7 +178,7 @@ func (a *app) showJob(rep *diag.Report, texts diag.Texts) error {
 			return err
 		}
 		err = render.Text(a.Out, rep, texts, render.TextOptions{Lang: a.lang, Style: st, Verbose: a.out.verbose, MaxEvidence: a.out.maxEvidence,
-			Summary: a.jobSummary(rep.Job), OKTitle: a.jobTitle(rep.Job)})
+			Summary: a.jobSummary(rep), OKTitle: a.jobTitle(rep.Job)})
 	}
 	if err != nil {
 		return err
@@ -211,7 +205,7 @@ func scriptName(j *fact.Job) string {
 func jobInputs(m *source.Machine, j *fact.Job, text []byte) []logs.Input {
 	var ins []logs.Input
 	if text != nil {
-		ins = append(ins, logs.Input{Path: scriptName(j), Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }})
+		ins = append(ins, logs.Input{Path: scriptName(j), Batch: true, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }})
 	}
 	for _, out := range j.Outputs {
 		if out.Unread == "" && out.Size > 0 {
@@ -229,12 +223,6 @@ func besideJob(m *source.Machine, j *fact.Job) func(string) ([]byte, error) {
 		return nil
 	}
 	return beside(path.Join(wd, "script"))
-}
-
-// hidesExit reports a finding that says that the script's exit status is not
-// that of the training.
-func hidesExit(f lintResult) bool {
-	return f.ID == "exit-masked" || f.ID == "pipe-hides-exit" || f.ID == "background-without-wait"
 }
 
 // addSilence tells that a running job writes nothing.

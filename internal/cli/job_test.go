@@ -34,7 +34,10 @@ func (a answers) Run(_ context.Context, c source.Cmd) (source.Result, error) {
 	line := strings.TrimPrefix(c.Path, "/usr/bin/") + " " + strings.Join(c.Args, " ")
 	for k, v := range a {
 		if strings.HasPrefix(line, k) {
-			return source.Result{Stdout: []byte(strings.ReplaceAll(v, "|", "\x1f"))}, nil
+			if strings.HasPrefix(k, "sacct") {
+				v = strings.ReplaceAll(v, "|", "\x1f")
+			}
+			return source.Result{Stdout: []byte(v)}, nil
 		}
 	}
 	return source.Result{Code: 1, Stderr: []byte("Invalid job id specified")}, nil

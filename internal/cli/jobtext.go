@@ -7,11 +7,9 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 
+	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
-	"github.com/ncclinic/ncclinic/rules/lint"
 )
-
-type lintResult = lint.Result
 
 // jobTitle is the headline of a report about a job that names no cause.
 func (a *app) jobTitle(j *fact.Job) string {
@@ -26,7 +24,8 @@ func (a *app) jobTitle(j *fact.Job) string {
 }
 
 // jobSummary says in a few lines what Slurm knows of the job.
-func (a *app) jobSummary(j *fact.Job) []string {
+func (a *app) jobSummary(rep *diag.Report) []string {
+	j := rep.Job
 	var out []string
 	comma := a.tr(", ", "，")
 	add := func(name, text string) {
@@ -45,7 +44,7 @@ func (a *app) jobSummary(j *fact.Job) []string {
 		head += comma + fmt.Sprintf(a.tr("partition %s", "分区 %s"), p)
 	}
 	add(a.tr("job", "作业"), head)
-	add(a.tr("state", "状态"), a.jobState(j))
+	add(a.tr("state", "状态"), a.jobState(rep))
 	add(a.tr("time", "时间"), a.jobTime(j))
 	add(a.tr("nodes", "节点"), a.jobNodes(j))
 	add(a.tr("memory", "内存"), a.jobMemory(j))
@@ -73,7 +72,8 @@ func (a *app) jobSummary(j *fact.Job) []string {
 	return out
 }
 
-func (a *app) jobState(j *fact.Job) string {
+func (a *app) jobState(rep *diag.Report) string {
+	j := rep.Job
 	s := j.State.Or("?")
 	if e, ok := j.Exit.Get(); ok && !e.OK() {
 		s += a.tr(", ", "，") + a.exitWords(e)
@@ -93,6 +93,9 @@ func (a *app) jobState(j *fact.Job) string {
 		if steps = append(steps, t); len(steps) == 4 {
 			break
 		}
+	}
+	if s == "COMPLETED" && len(steps) == 0 && rep.Verdict == diag.Broken {
+		s += a.tr(", exit status 0: that of the last command, which does not show that another one failed", "，退出状态 0：那是最后一条命令的状态，看不出其他命令失败")
 	}
 	if len(steps) > 0 {
 		s += a.tr("; ", "；") + strings.Join(steps, a.tr(", ", "，"))

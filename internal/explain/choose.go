@@ -42,6 +42,7 @@ func Explain(l *fact.Logs, set *diag.Set, o Options) diag.Report {
 	v.endedAtOnce()
 	v.decideJob()
 	v.general()
+	v.statusOnly()
 	return v.report()
 }
 

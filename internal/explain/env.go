@@ -13,7 +13,6 @@ import (
 var (
 	noModule = lazyre.New(`No module named ['"]?([\w.]+)['"]?`)
 	notFound = lazyre.New(`\b(torchrun|accelerate|deepspeed|python3?): (?:command )?not found`)
-	execveRe = lazyre.New(`execve(?:\(\))?: (\S+): (.+)`)
 )
 
 // otherPython returns a sign that the job ran another interpreter than the one
@@ -82,7 +81,7 @@ func (v *view) decideEnv() {
 	}
 	over := []string{"torch-not-installed", "env-not-activated", "run-exception", "env-conda-not-initialised"}
 	var firstShell *fact.Event
-	missing := v.notFoundProgram()
+	missing := v.gonePrograms()
 	if len(module) > 0 && (v.dead || len(torchGone) > 0 || len(any) > 0 || len(missing) > 0) {
 		firstShell = module[0]
 		v.add(cand{id: "env-module-failed", cert: diag.Proven, over: over}, cap4(module)...)
@@ -101,24 +100,9 @@ func (v *view) decideEnv() {
 		v.add(cand{id: "env-not-activated", cert: diag.Proven, over: []string{"torch-not-installed", "run-exception"}}, cap4(es)...)
 	}
 	if firstShell != nil || len(dash) > 0 || outside != nil {
-		v.execve(true)
 		return
 	}
-	if v.execve(false) {
-		return
-	}
-	if es := missing; len(es) > 0 {
-		x := cand{id: "env-not-exported", cert: diag.Likely}
-		if v.exportLine(&x) {
-			v.add(x, cap4(es)...)
-			return
-		}
-		if v.orderOfShell(nil, es) {
-			return
-		}
-		c := v.add(cand{id: "env-not-activated", cert: diag.Proven, over: []string{"torch-not-installed"}}, cap4(es)...)
-		v.noActivation(c)
-		v.said(c, first(v.facts(kind.Which), 2)...)
+	if v.decidePrograms(missing) {
 		return
 	}
 	if o := v.otherPython(); o != nil && (len(any) > 0 || len(torchGone) > 0) {
@@ -271,17 +255,6 @@ func (v *view) missingModule() []*fact.Exception {
 	return out
 }
 
-// notFoundProgram returns "torchrun: command not found" and the like.
-func (v *view) notFoundProgram() []*fact.Event {
-	var out []*fact.Event
-	for _, e := range v.ev("S106", "log-python-command-not-found") {
-		if notFound.MatchString(e.Text) {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
 // queuedOutside returns the line that says that srun stood outside of an allocation.
 func (v *view) queuedOutside() *fact.Event {
 	for _, e := range v.ev("S305") {
@@ -295,54 +268,6 @@ func (v *view) queuedOutside() *fact.Event {
 		}
 	}
 	return nil
-}
-
-// execve judges programs that the step did not find.
-func (v *view) execve(only bool) bool {
-	es := v.ev("S290")
-	if len(es) == 0 {
-		return false
-	}
-	if only {
-		return true
-	}
-	e := es[0]
-	m := execveRe.FindStringSubmatch(e.Text)
-	prog := ""
-	if m != nil {
-		prog = m[1]
-	}
-	val, s, ok := v.env("SLURM_EXPORT_ENV")
-	if ok && val != "" && !strings.HasPrefix(val, "ALL") {
-		c := v.add(cand{id: "env-not-exported", cert: diag.Proven, args: diag.Args{"program": prog}}, cap4(es)...)
-		v.said(c, s)
-		v.exportLine(c)
-		return true
-	}
-	c := cand{id: "env-not-exported", cert: diag.Proven, args: diag.Args{"program": prog}}
-	if v.exportLine(&c) {
-		v.add(c, cap4(es)...)
-		return true
-	}
-	if strings.Contains(e.Text, "\\r") || v.crlf() {
-		v.add(cand{id: "slurm-script-line-endings", cert: diag.Proven}, cap4(es)...)
-		return true
-	}
-	if v.orderOfShell(nil, es) {
-		return true
-	}
-	switch {
-	case len(v.batch()) > 0 && !v.activates():
-		c := v.add(cand{id: "env-not-activated", cert: diag.Likely, args: diag.Args{"program": prog}}, cap4(es)...)
-		v.noActivation(c)
-	case prog == "python" || prog == "python3" || prog == "torchrun" || prog == "accelerate" || prog == "deepspeed":
-		c := v.add(cand{id: "env-not-activated", cert: diag.Possible, args: diag.Args{"program": prog}}, cap4(es)...)
-		c.needs = append(c.needs, "env | grep SLURM_EXPORT_ENV; grep -n -e --export -e activate job.sbatch")
-	default:
-		c := v.add(cand{id: "run-exception", cert: diag.Possible, args: diag.Args{"program": prog}}, cap4(es)...)
-		c.needs = append(c.needs, "srun which "+prog)
-	}
-	return true
 }
 
 func (v *view) crlf() bool {

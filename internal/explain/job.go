@@ -37,11 +37,11 @@ func (v *view) jobFailed() bool {
 	return j.State.V != "COMPLETED" || len(badSteps(j)) > 0 || !j.Derived.Or(fact.ExitStatus{}).OK()
 }
 
-// jobDone reports that Slurm says that the job ended well, and that its script
-// does not hide how its commands ended.
+// jobDone reports that Slurm says that the job ended well. Where the script hides
+// how its commands ended, that counts only when nothing in the logs failed.
 func (v *view) jobDone() bool {
 	j := v.l.Job
-	return j != nil && j.State.Or("") == "COMPLETED" && !v.jobFailed() && !v.opt.Masked
+	return j != nil && j.State.Or("") == "COMPLETED" && !v.jobFailed() && (!v.masked || v.looked && !v.dead)
 }
 
 // badSteps are the steps that did not end well. A step that Slurm ended with the

@@ -13,7 +13,7 @@ import (
 // decideSlurm judges submission, steps and the service.
 func (v *view) decideSlurm() {
 	if es := v.ev("S285", "S347", "S348"); len(es) > 0 {
-		v.add(cand{id: "slurm-script-line-endings", cert: diag.Proven, over: []string{"slurm-script-shell", "env-not-activated", "torch-not-installed", "run-exception"}}, cap4(es)...)
+		v.add(cand{id: "slurm-script-line-endings", cert: diag.Proven, over: []string{"slurm-script-shell", "env-not-activated", "env-program-missing", "torch-not-installed", "run-exception"}}, cap4(es)...)
 	}
 	if es := v.ev("S286", "S287"); len(es) > 0 {
 		v.add(cand{id: "slurm-script-shell", cert: diag.Proven}, cap4(es)...)

@@ -24,9 +24,6 @@ type RuleInfo struct {
 type Options struct {
 	Rules       func(rule string) (RuleInfo, bool)
 	MaxEvidence int // lines of evidence per finding; 0: 8
-	// Masked says that the job's script hides how its commands ended, so that the
-	// state COMPLETED says nothing of them.
-	Masked bool
 }
 
 // view is the input with the indexes that deciders ask.
@@ -43,6 +40,8 @@ type view struct {
 	cands     []cand
 	exc       []*fact.Exception
 	dead      bool
+	looked    bool        // dead is known
+	masked    bool        // the job's script hides how its commands ended
 	launchers bool        // tasks start several ranks each
 	lastExc   map[int]int // by file: line of the last exception that is no echo
 	needs     []string    // of an unknown verdict
@@ -79,7 +78,9 @@ func newView(l *fact.Logs, set *diag.Set, o Options) *view {
 	}
 	v.jobFacts()
 	v.launchers = v.tasksAreLaunchers()
-	v.dead = v.deathSigns() || v.jobFailed() || v.sacctFailed()
+	v.masked = l.Job != nil && v.hides()
+	v.dead = v.deathSigns() || v.jobFailed() || v.sacctFailed() || v.notStarted()
+	v.looked = true
 	v.lastExc = map[int]int{}
 	for i := range l.Exceptions {
 		x := &l.Exceptions[i]

@@ -20,6 +20,9 @@ type Script struct {
 	Name string `json:"name"`
 	Src  []byte `json:"-"`
 
+	// Batch says that Slurm ran it as a batch script: it needs no directive to be one.
+	Batch bool `json:"batch,omitempty"`
+
 	Shebang    string `json:"shebang,omitempty"` // after "#!", trimmed
 	HasShebang bool   `json:"hasShebang"`
 	Shell      string `json:"shell,omitempty"`      // bash, sh, dash, ksh, zsh, csh, tcsh, fish, python, perl, other; "": none named
@@ -486,8 +489,9 @@ func (s *Script) Opt(name string) *Directive {
 	return nil
 }
 
-// Live reports whether the script has a live directive.
-func (s *Script) Live() bool { return len(s.Directives) > 0 || len(s.Refused) > 0 }
+// Live reports whether the script is meant for sbatch: it has a live directive,
+// or Slurm itself says that it ran it.
+func (s *Script) Live() bool { return s.Batch || len(s.Directives) > 0 || len(s.Refused) > 0 }
 
 // Var returns the assignment of a variable that is in force at a place in the
 // order of execution, in the batch shell, or nil.

@@ -23,6 +23,9 @@ type Input struct {
 	Limit int64
 	Node  string // host that wrote it; "": not told
 	Task  *int   // task of a step that wrote it; nil: not told
+	// Batch says that it is the batch script of the job, whatever it looks like:
+	// one without directives, or what sbatch --wrap made.
+	Batch bool
 }
 
 // Collect reads all inputs. What cannot be read is a problem of the result;
@@ -143,7 +146,7 @@ func (r *reader) keepText(kind string, b []byte) {
 		t.Lines = append(t.Lines, r.mask(l))
 	}
 	if r.scripts += len(b); kind == fact.KindScript && r.scripts <= maxScripts {
-		t.Script = script.Parse(r.out.Files[r.file].Path, bytes.Clone(b), script.Options{})
+		t.Script = script.Parse(r.out.Files[r.file].Path, bytes.Clone(b), script.Options{Batch: r.batch})
 	}
 	r.out.Texts = append(r.out.Texts, t)
 }

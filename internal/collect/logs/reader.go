@@ -113,6 +113,7 @@ type reader struct {
 	nodeTold bool // fileNode is more than a guess from the name
 	fileNode string
 	labeled  bool
+	batch    bool // the file is the job's batch script
 	nodes    map[string]bool
 
 	now     stamp // last stamp of this file
@@ -192,7 +193,7 @@ func (r *reader) begin(in Input) {
 		r.fileTask = *in.Task
 	}
 	r.out.Files[r.file].Rank, r.out.Files[r.file].Node = r.fileRank, r.fileNode
-	r.labeled = false
+	r.labeled, r.batch = false, in.Batch
 	r.now, r.last = stamp{}, stamp{}
 	r.nowRank = map[int]stamp{}
 	r.traces = map[traceKey]*trace{}

@@ -64,7 +64,11 @@ func (r *reader) scanFile(ctx context.Context, in io.Reader, limit int64) error 
 	if r.fileNode != "" && !r.nodeTold && !bytes.Contains(sample, []byte(r.fileNode)) {
 		r.fileNode, f.Node = "", "" // the name of the file only looks like a host
 	}
-	if kind := textKind(f.Path, sample); kind != fact.KindLog && len(sample) < wholeSize {
+	kind := textKind(f.Path, sample)
+	if r.batch {
+		kind = fact.KindScript
+	}
+	if kind != fact.KindLog && len(sample) < wholeSize {
 		f.Kind = kind
 		r.keepText(kind, sample)
 		if kind == fact.KindSource || kind == fact.KindScript {

@@ -18,6 +18,8 @@ type Options struct {
 	// BlankEnds makes a blank end a word of a directive even behind a backslash,
 	// as Slurm 22.05 does; later sources take "\ " into the word.
 	BlankEnds bool
+	// Batch says that Slurm ran the script as a job's.
+	Batch bool
 	// DirectivesOnly leaves the body alone.
 	DirectivesOnly bool
 }
@@ -45,7 +47,7 @@ type parser struct {
 // Parse reads a script. It never fails: what could not be understood is said in
 // the script's fields.
 func Parse(name string, src []byte, o Options) *fact.Script {
-	p := &parser{s: &fact.Script{Name: name, Src: src}, o: o, made: map[string]int{}, levels: map[int]int{}}
+	p := &parser{s: &fact.Script{Name: name, Src: src, Batch: o.Batch}, o: o, made: map[string]int{}, levels: map[int]int{}}
 	p.scan()
 	p.request()
 	if !o.DirectivesOnly {
