@@ -6,7 +6,7 @@ import (
 
 var _ = Checks.Add("bad-filename-pattern", func(c *Ctx) {
 	for _, d := range c.S.Directives {
-		if d.Name != "output" && d.Name != "error" && d.Name != "input" {
+		if d.Name != "output" && d.Name != "error" && d.Name != "input" || dollar(d.Value) {
 			continue
 		}
 		v := d.Value

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var _ = Checks.Add("directive-malformed", func(c *Ctx) {
@@ -26,10 +27,30 @@ var _ = Checks.Add("directive-malformed", func(c *Ctx) {
 			c.Hit(x.Pos, "variant", "misspelt", "word", word).Edit(from, from+len(word), "#SBATCH")
 		}
 	}
+	// A line whose fault was said: what follows on it is no fault of its own.
+	said := map[int]bool{}
+	for i := range s.Directives {
+		d := &s.Directives[i]
+		switch v := d.Value; {
+		case d.HasValue && strings.HasPrefix(d.Written, "--") && d.ValuePos.Line == d.Line && strings.HasPrefix(v, "=") && d.ValuePos.Col > d.Col+len(d.Written) && !said[d.Line] && !dollar(v):
+			// --nodes = 1, --nodes =1: "=" is taken into the value.
+			said[d.Line] = true
+			r := c.Hit(d.ValuePos, "variant", "blank", "option", d.Name)
+			from, _, _ := s.LineRange(d.Line)
+			l := s.Line(d.Line)
+			a, b := d.Col-1+len(d.Written), d.ValuePos.Col
+			for b < len(l) && (l[b] == ' ' || l[b] == '\t') {
+				b++
+			}
+			r.Edit(from+a, from+b, "=")
+		case d.HasValue && unclosed.MatchString(v):
+			said[d.Line] = true // $(date +%s): the blank inside of it ends the word; sbatch-var-not-expanded
+		}
+	}
 	refused := append([]fact.DirectiveError{}, s.Refused...)
 	sort.SliceStable(refused, func(i, j int) bool { return refused[i].Pos.Before(refused[j].Pos) })
 	for _, e := range refused {
-		if dollar(e.Text) {
+		if dollar(e.Text) || said[e.Pos.Line] {
 			continue // sbatch-var-not-expanded
 		}
 		switch e.Kind {
@@ -57,22 +78,10 @@ var _ = Checks.Add("directive-malformed", func(c *Ctx) {
 			if e.Text == "" {
 				continue
 			}
-			if e.Text == "=" { // --nodes = 1
-				r := c.Hit(e.Pos, "variant", "blank", "option", e.Option)
-				l := s.Line(e.Pos.Line)
-				i := e.Pos.Col - 1
-				a, b := i, i+1
-				for a > 0 && (l[a-1] == ' ' || l[a-1] == '\t') {
-					a--
-				}
-				for b < len(l) && (l[b] == ' ' || l[b] == '\t') {
-					b++
-				}
-				from, _, _ := s.LineRange(e.Pos.Line)
-				r.Edit(from+a, from+b, "=")
-				return // the rest of the line follows from it
-			}
 			c.Hit(e.Pos, "variant", "value", "option", e.Option, "value", e.Text)
 		}
 	}
 })
+
+// unclosed is a value that begins a command substitution and does not end it.
+var unclosed = lazyre.New("\\$\\([^)]*$|^[^`]*`[^`]*$")

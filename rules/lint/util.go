@@ -12,7 +12,7 @@ import (
 // dollar reports whether a value has what only a shell would expand.
 func dollar(v string) bool { return strings.ContainsAny(v, "$`") && shellExpansion.MatchString(v) }
 
-var shellExpansion = lazyre.New("\\$[A-Za-z_{(]|`")
+var shellExpansion = lazyre.New("\\$[A-Za-z_{(0-9@*]|`")
 
 // isDir reports that a folder is there already; --chdir moves relative ones.
 func (c *Ctx) isDir(dir string) bool {
