@@ -411,6 +411,7 @@ type Launch struct {
 	Cond    int    `json:"cond,omitempty"`
 	Dead    bool   `json:"dead,omitempty"`
 	Back    bool   `json:"back,omitempty"`
+	Guessed bool   `json:"guessed,omitempty"` // stands among the arguments of a command that is not known
 }
 
 // Trap is a trap command.

@@ -3,6 +3,8 @@ package lint
 import (
 	"strconv"
 	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
 var _ = Checks.Add("cvd-hard-coded", func(c *Ctx) {
@@ -12,6 +14,9 @@ var _ = Checks.Add("cvd-hard-coded", func(c *Ctx) {
 	}
 	if r := &c.S.Request; r.GPUsPerTask > 0 && r.GPUsPerNode == 0 && r.GresGPUs == 0 && r.Nodes == 0 && r.Tasks == 0 && r.TasksPerNode == 0 {
 		return // how many tasks comes with the command line
+	}
+	if hidden(c) {
+		return
 	}
 	for i := range c.S.Assigns {
 		a := &c.S.Assigns[i]
@@ -40,3 +45,21 @@ var _ = Checks.Add("cvd-hard-coded", func(c *Ctx) {
 		}
 	}
 })
+
+// hidden reports a launcher of several processes for GPUs that the job asks for
+// and the script hides: CUDA_VISIBLE_DEVICES is empty or -1.
+func hidden(c *Ctx) bool {
+	if c.saysNoGPU() {
+		return false
+	}
+	c.live(func(l *fact.Launch, cmd *fact.ScriptCmd) {
+		v := visible(c, l, cmd)
+		if len(c.out) > 0 || v == nil || !distributed(l) || l.Cond > 0 || v.Cond > 0 || c.nproc(l) == 1 {
+			return
+		}
+		if n, known := visibleCount(v); known && n == 0 {
+			c.Hit(v.Pos, "variant", "none", "value", v.Value.Text, "gpus", itoa(c.gpus()), "launcher", show(l))
+		}
+	})
+	return len(c.out) > 0
+}

@@ -15,6 +15,9 @@ var _ = Checks.Add("foreign-scheduler-var", func(c *Ctx) {
 		if r.Set || r.Default || r.Tested || r.Dead || r.Cond > 0 || r.Maybe && !strings.HasPrefix(r.Name, "PBS_") && !strings.HasPrefix(r.Name, "LSB_") || seen[r.Name] || c.assigned(r.Name) {
 			continue
 		}
+		if inDefault(c.S.Line(r.Line), r.Col) {
+			continue // ${SLURM_SUBMIT_DIR:-$PBS_O_WORKDIR}
+		}
 		for p, n := range map[string]string{"PBS_": "PBS", "LSB_": "LSF", "KUBERNETES_": "Kubernetes", "COBALT_": "Cobalt", "SGE_": "Grid Engine"} {
 			if strings.HasPrefix(r.Name, p) && !c.says("#pbs ", "#bsub ", "#cobalt", "qsub") {
 				seen[r.Name] = true
@@ -36,3 +39,13 @@ var _ = Checks.Add("foreign-scheduler-var", func(c *Ctx) {
 		}
 	})
 })
+
+// inDefault reports whether an expansion at a column stands where a default of
+// another one begins: ${A:-$B}, ${A-"${B}"}.
+func inDefault(line string, col int) bool {
+	if col < 3 || col > len(line) {
+		return false
+	}
+	before := strings.TrimRight(line[:col-1], `"`)
+	return strings.HasSuffix(before, "-") && strings.LastIndex(before, "${") > strings.LastIndex(before, "}")
+}

@@ -21,8 +21,13 @@ var _ = Checks.Add("gpu-count-mismatch", func(c *Ctx) {
 	})
 	c.live(func(l *fact.Launch, cmd *fact.ScriptCmd) {
 		have := g
+		arg, asked := fact.Word{}, 0
+		if l.Kind == fact.LaunchPython {
+			arg, asked = gpuArg(l)
+		}
 		if st := c.stepOf(l); st != nil {
-			if st.Unknown || st.EffTPN != 1 {
+			// A task for each device is how Lightning counts.
+			if st.Unknown || st.EffTPN != 1 && (asked == 0 || st.EffTPN != asked || st.GPUsPerTask > 0 || r.GPUsPerTask > 0) {
 				return
 			}
 			if st.GPUsPerTask > 0 {
@@ -34,14 +39,16 @@ var _ = Checks.Add("gpu-count-mismatch", func(c *Ctx) {
 				}
 			}
 		}
-		if v := c.S.Var("CUDA_VISIBLE_DEVICES", cmd.Seq); v != nil {
-			if !v.Value.Known {
-				return
+		line, limit := gpuLine(c), ""
+		if v := visible(c, l, cmd); v != nil {
+			n, known := visibleCount(v)
+			if !known || n == 0 || n > g {
+				return // a CPU run, or the rule cvd-hard-coded speaks of it
 			}
-			have = len(strings.Split(v.Value.Text, ","))
-			if have > g {
-				return
+			if n < g {
+				line, limit = v.Line, v.Value.Text
 			}
+			have = n
 		}
 		if distributed(l) {
 			if !given(l.Nproc) || c.gloo() || c.says("--use_cpu") {
@@ -56,17 +63,49 @@ var _ = Checks.Add("gpu-count-mismatch", func(c *Ctx) {
 				if n == have*max(c.nodes(), 1) && l.Kind == fact.LaunchAccelerate {
 					return
 				}
-				c.Hit(wordPos(l.Nproc, l.Pos), "nproc", itoa(n), "gpus", itoa(have), "launcher", l.Kind, "line", itoa(gpuLine(c)))
+				h := c.Hit(wordPos(l.Nproc, l.Pos), "nproc", itoa(n), "gpus", itoa(have), "launcher", l.Kind, "line", itoa(line), "visible", limit)
+				if limit != "" {
+					h.Args["variant"] = "visible"
+				}
 			case n > 0 && n < have && !l.Back && many == 1 && l.Cond == 0 && have == g && r.GPUsPerTask == 0:
-				c.Hit(wordPos(l.Nproc, l.Pos), "variant", "fewer", "nproc", itoa(n), "gpus", itoa(have), "launcher", l.Kind, "line", itoa(gpuLine(c))).Sev(diag.Warning)
+				c.Hit(wordPos(l.Nproc, l.Pos), "variant", "fewer", "nproc", itoa(n), "gpus", itoa(have), "launcher", l.Kind, "line", itoa(line)).Sev(diag.Warning)
 			}
 			return
 		}
 		if l.Kind != fact.LaunchPython {
 			return
 		}
-		if w, n := gpuArg(l); n > have && n > g*max(c.nodes(), 1) {
-			c.Hit(w.Pos, "variant", "argument", "nproc", itoa(n), "gpus", itoa(have), "launcher", w.Text, "line", itoa(gpuLine(c)))
+		st := c.stepOf(l)
+		perNode := st != nil && st.EffTPN == asked && strings.Contains(arg.Text, "devices")
+		if asked > have && (asked > g*max(c.nodes(), 1) || perNode) {
+			c.Hit(arg.Pos, "variant", "argument", "nproc", itoa(asked), "gpus", itoa(have), "launcher", arg.Text, "line", itoa(line))
 		}
 	})
 })
+
+// visible is the assignment of CUDA_VISIBLE_DEVICES in force for a launch, or nil.
+func visible(c *Ctx, l *fact.Launch, cmd *fact.ScriptCmd) *fact.Assign {
+	v := c.S.Var("CUDA_VISIBLE_DEVICES", cmd.Seq)
+	for i := range c.S.Assigns { // CUDA_VISIBLE_DEVICES=0,1 torchrun
+		if a := &c.S.Assigns[i]; a.Prefix && a.Name == "CUDA_VISIBLE_DEVICES" && (a.Cmd == l.Cmd || a.Cmd == c.outermostIndex(l.Cmd)) {
+			v = a
+		}
+	}
+	return v
+}
+
+// visibleCount is how many devices an assignment leaves: none for "" and "-1",
+// which ends the list wherever it stands.
+func visibleCount(v *fact.Assign) (n int, known bool) {
+	if v.Unset || !v.Value.Known {
+		return 0, false
+	}
+	for _, id := range strings.Split(v.Value.Text, ",") {
+		id = strings.TrimSpace(id)
+		if id == "" || strings.HasPrefix(id, "-") || strings.EqualFold(id, "NoDevFiles") {
+			break
+		}
+		n++
+	}
+	return n, true
+}

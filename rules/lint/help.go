@@ -240,11 +240,13 @@ func (c *Ctx) cmds(f func(x *fact.ScriptCmd), names ...string) {
 }
 
 // outermost returns the command of the script itself that leads to a command.
-func (c *Ctx) outermost(i int) *fact.ScriptCmd {
+func (c *Ctx) outermost(i int) *fact.ScriptCmd { return &c.S.Commands[c.outermostIndex(i)] }
+
+func (c *Ctx) outermostIndex(i int) int {
 	for n := 0; n < 100 && c.S.Commands[i].Outer >= 0; n++ {
 		i = c.S.Commands[i].Outer
 	}
-	return &c.S.Commands[i]
+	return i
 }
 
 // cpuOnly reports signs that the program is meant to run without a GPU, or on
@@ -260,8 +262,12 @@ func (c *Ctx) cpuOnly() bool {
 }
 
 func (c *Ctx) saysCPU() bool {
-	return c.says("--cpu ", "--cpu\n", "--no-cuda", "--no_cuda", "--device cpu", "--device=cpu", "accelerator=cpu", "accelerator cpu", "neuronx", "neuron-", "trainium", "--use_cpu", "torch_xla", "habana", "ascend", "hccl") ||
-		c.gloo() || emptyCVD.MatchString(c.code())
+	return c.saysNoGPU() || emptyCVD.MatchString(c.code())
+}
+
+// saysNoGPU leaves CUDA_VISIBLE_DEVICES aside.
+func (c *Ctx) saysNoGPU() bool {
+	return c.says("--cpu ", "--cpu\n", "--no-cuda", "--no_cuda", "--device cpu", "--device=cpu", "accelerator=cpu", "accelerator cpu", "neuronx", "neuron-", "trainium", "--use_cpu", "torch_xla", "habana", "ascend", "hccl") || c.gloo()
 }
 
 // gloo reports whether the script speaks of the backend, not only of the

@@ -27,6 +27,11 @@ var _ = Checks.Add("master-addr-localhost-multinode", func(c *Ctx) {
 			return
 		}
 		v := c.S.Var("MASTER_ADDR", cmd.Seq)
+		for i := range c.S.Assigns { // MASTER_ADDR=localhost srun python train.py
+			if a := &c.S.Assigns[i]; a.Prefix && a.Name == "MASTER_ADDR" && a.Cmd == c.outermostIndex(l.Cmd) {
+				v = a
+			}
+		}
 		if v != nil && v.Export && v.Value.Known && localhost(v.Value.Text) && v.Cond == 0 {
 			c.Hit(v.Pos, "value", v.Value.Text, "nodes", itoa(st.EffNodes))
 		}

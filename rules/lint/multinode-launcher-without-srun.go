@@ -23,7 +23,7 @@ var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
 	}
 	other := false
 	c.cmds(func(x *fact.ScriptCmd) {
-		if len(x.Words) > 1 && !envHook.MatchString(x.Words[1].Text) {
+		if len(x.Words) > 1 && !envHook.MatchString(x.Words[1].Text) && !plainText(c, x.Words[1]) {
 			other = true // text that may hold srun
 		}
 	}, "eval")
@@ -41,7 +41,7 @@ var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
 		if l.Step >= 0 || l.Kind == fact.LaunchWrapper || l.Kind == fact.LaunchRay || l.Kind == fact.LaunchLightning || l.Kind == fact.LaunchColossal {
 			return
 		}
-		if given(l.Hostfile) || c.S.Commands[l.Cmd].Subst {
+		if given(l.Hostfile) || c.S.Commands[l.Cmd].Subst || l.Guessed {
 			return
 		}
 		if distributed(l) && first == nil {
@@ -82,3 +82,13 @@ var trainName = lazyre.New(`(?i)train|main|finetune|fine_tune|ddp|fsdp|benchmark
 
 // envHook is what eval runs to set up an environment.
 var envHook = lazyre.New(`conda|mamba|pyenv|direnv|ssh-agent|modulecmd|poetry|brew|uv `)
+
+// plainText reports a text whose command is known, and is none that reaches
+// other nodes: what is not known of it comes later.
+func plainText(c *Ctx, w fact.Word) bool {
+	f := strings.Fields(w.Val)
+	return len(f) > 0 && len(c.S.HolesOf(f[0])) == 0 && !reaches.MatchString(w.Text)
+}
+
+// reaches are words of commands that start something on other nodes.
+var reaches = lazyre.New(`\b(?:srun|ssh|pdsh|clush|mpi\w*|parallel|SRUN\w*)\b`)

@@ -6,7 +6,7 @@ import (
 
 var _ = Checks.Add("nodes-unpinned", func(c *Ctx) {
 	s, r := c.S, &c.S.Request
-	if !c.submitted() || r.Nodes > 0 || s.Opt("nodelist") != nil || len(s.Steps) > 0 || c.wholeNode() || s.Opt("ntasks-per-gpu") != nil {
+	if !c.submitted() || r.Nodes > 0 || r.EffectiveNodes > 1 || s.Opt("nodelist") != nil || len(s.Steps) > 0 || c.wholeNode() || s.Opt("ntasks-per-gpu") != nil {
 		return
 	}
 	switch {

@@ -53,13 +53,11 @@ var _ = Checks.Add("script-dir-from-dollar0", func(c *Ctx) {
 		if !strings.Contains(l, "%/*}") || guarded(n) {
 			continue
 		}
-		if i := strings.Index(l, "${0%/*}"); i >= 0 && !strings.HasPrefix(strings.TrimSpace(l), "#") && !c.inHeredoc(n) {
-			c.Hit(at(n, i+1), "expression", "${0%/*}")
-			return
-		}
-		if i := strings.Index(l, "${BASH_SOURCE[0]%/*}"); i >= 0 && !strings.HasPrefix(strings.TrimSpace(l), "#") && !c.inHeredoc(n) {
-			c.Hit(at(n, i+1), "expression", "${BASH_SOURCE[0]%/*}")
-			return
+		for _, e := range []string{"${0%/*}", "${BASH_SOURCE[0]%/*}", "${BASH_SOURCE%/*}"} {
+			if i := strings.Index(l, e); i >= 0 && !strings.HasPrefix(strings.TrimSpace(l), "#") && !c.inHeredoc(n) {
+				c.Hit(at(n, i+1), "expression", e)
+				return
+			}
 		}
 	}
 })

@@ -25,7 +25,7 @@ var _ = Checks.Add("secret-in-script", func(c *Ctx) {
 				continue
 			}
 			tok := string(l[m[2]:m[3]])
-			if fake(tok) {
+			if fake(tok) || x.has == "wandb" && commitBefore(low[m[0]:m[2]]) {
 				continue
 			}
 			h := c.Hit(at(n, m[2]+1), "mask", tok[:4]+"…")
@@ -89,4 +89,15 @@ func fake(tok string) bool {
 		seen[tok[i]] = true
 	}
 	return len(seen) < 8
+}
+
+// commitBefore reports text before 40 hexadecimal digits that makes them a
+// commit: --wandb_project x --commit 3f1a….
+func commitBefore(low []byte) bool {
+	for _, w := range []string{"commit", "checkout", "rev", "sha", "hash"} {
+		if bytes.Contains(low, []byte(w)) {
+			return true
+		}
+	}
+	return false
 }

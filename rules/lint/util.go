@@ -88,7 +88,7 @@ func gpuArg(l *fact.Launch) (fact.Word, int) {
 	for i, w := range l.Args {
 		name, val, eq := strings.Cut(w.Text, "=")
 		switch name {
-		case "--num_gpus", "--num-gpus", "--n_gpus", "--ngpus", "--n-gpus", "--gpus-per-node", "--gpus_per_node", "--ngpus_per_node", "--trainer.devices", "trainer.devices", "--devices", "--num_devices", "--nproc_per_node":
+		case "--num_gpus", "--num-gpus", "--n_gpus", "--ngpus", "--n-gpus", "--gpus-per-node", "--gpus_per_node", "--ngpus_per_node", "--trainer.devices", "trainer.devices", "--devices", "--gpus", "--trainer.gpus", "trainer.gpus", "--num-gpus-per-node", "--num_gpus_per_node", "--num_devices", "--nproc_per_node":
 			if !eq && i+1 < len(l.Args) {
 				val = l.Args[i+1].Text
 			}
@@ -148,7 +148,8 @@ func usesSrun(c *Ctx) bool {
 func (c *Ctx) perNode(l *fact.Launch) bool {
 	st := c.stepOf(l)
 	x := &c.S.Commands[st.Cmd]
-	return x.Loop > 0 || st.Opt("nodelist") != nil
+	// A step of all nodes in a loop is no loop over nodes, but one over seeds.
+	return st.Opt("nodelist") != nil || st.Opt("relative") != nil || x.Loop > 0 && (st.Unknown || st.EffNodes < 2 || given(l.NodeRank) && c.rankHole(l.NodeRank) == "")
 }
 
 // rankUse is a place where a variable of the task is expanded by the batch shell.

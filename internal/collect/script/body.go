@@ -202,11 +202,12 @@ type variable struct {
 
 // walker follows statements in the order in which they run.
 type walker struct {
-	p     *parser
-	env   *scope
-	funcs map[string]*function
-	args  []fact.Word // positional parameters, when known
-	known bool        // args are known
+	p              *parser
+	env            *scope
+	funcs          map[string]*function
+	args           []fact.Word // positional parameters, when known
+	known          bool        // args are known, up to openAt
+	openAt, argsAt int         // the first that may be several words; cond+loop where they were set
 
 	step, outer int
 	fn          string
@@ -229,6 +230,7 @@ type walker struct {
 	cmdName     string
 	noPos       bool
 	inner       bool // a shell of its own: bash -c, a followed file
+	guessed     bool // behind a command that is not known
 }
 
 func (w *walker) pos(p syntax.Pos) fact.Pos {
@@ -327,6 +329,7 @@ func (w *walker) stmt(st *syntax.Stmt) {
 			cw.cond++
 			cw.stmts(it.Stmts)
 			outs = append(outs, cw.env)
+			w.shifted(cw)
 		}
 		w.merge(append(outs, w.env))
 	case *syntax.BinaryCmd:
@@ -439,6 +442,7 @@ func (w *walker) ifClause(c *syntax.IfClause) {
 		cw.stmts(c.Then)
 		if !leaves(c.Then) {
 			outs = append(outs, cw.env)
+			w.shifted(cw)
 		}
 		if c.Else == nil {
 			if len(c.Cond) > 0 {
@@ -450,6 +454,13 @@ func (w *walker) ifClause(c *syntax.IfClause) {
 	}
 	if len(outs) > 0 {
 		w.merge(outs)
+	}
+}
+
+// shifted forgets the positional parameters when one way through a branch drops some.
+func (w *walker) shifted(way *walker) {
+	if !way.known || len(way.args) != len(w.args) {
+		w.known = false
 	}
 }
 

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +44,8 @@ func (w *walker) command(words []fact.Word, prefix []string) {
 		}
 		f.called, f.busy = true, true
 		old := *w
-		w.args, w.known, w.fn, w.outer, w.depth = words[1:], noOpen(words[1:]), words[0].Text, idx, w.depth+1
+		w.setArgs(words[1:])
+		w.fn, w.outer, w.depth = words[0].Text, idx, w.depth+1
 		w.pipeTo, w.redir = nil, nil
 		w.stmt(f.body)
 		env := w.env
@@ -61,13 +63,39 @@ func (w *walker) command(words []fact.Word, prefix []string) {
 	cw.starts(idx, name, words)
 }
 
-func noOpen(ws []fact.Word) bool {
-	for _, x := range ws {
-		if x.Open {
-			return false
+// setArgs sets the positional parameters. One that may be several words, or
+// none, becomes a list: "$@" holds it, and the numbers behind it are not known.
+func (w *walker) setArgs(ws []fact.Word) {
+	w.args, w.known, w.argsAt, w.openAt = ws, true, w.cond+w.loop, len(ws)
+	for i, x := range ws {
+		if !x.Open {
+			continue
+		}
+		if w.openAt == len(ws) {
+			w.openAt = i
+			w.args = slices.Clone(ws)
+		}
+		if !(onlyHole(x.Val) && w.isListHole(x.Val)) {
+			w.args[i] = w.mk(w.hole(fact.Hole{Pos: x.Pos, Kind: "list", Text: x.Text, Name: nameOf(w.p.s, x.Val), Step: w.step >= 0}), x.Pos, true)
 		}
 	}
-	return true
+}
+
+// shift drops positional parameters. In a loop or a branch nobody knows how many.
+func (w *walker) shift(args []fact.Word) {
+	n := 1
+	if len(args) > 0 {
+		k, err := strconv.Atoi(args[0].Text)
+		if err != nil || k < 0 {
+			k = len(w.args) + 1
+		}
+		n = k
+	}
+	if !w.known || n > w.openAt || w.cond+w.loop != w.argsAt {
+		w.known = false
+		return
+	}
+	w.args, w.openAt = w.args[n:], w.openAt-n
 }
 
 func (p *parser) setA(seq int) bool { return p.s.Option("a", seq+1) }
@@ -118,7 +146,7 @@ func (w *walker) builtin(idx int, name string, words []fact.Word) bool {
 		}
 		return false
 	case "shift":
-		w.known = false
+		w.shift(args)
 		return true
 	case "source", ".":
 		w.source_(idx, args)
@@ -142,11 +170,11 @@ func (w *walker) builtin(idx int, name string, words []fact.Word) bool {
 		if c.Heredoc >= 0 {
 			for _, r := range c.Redir {
 				if strings.HasPrefix(r.Op, ">") && r.Word.Val != "" {
-					w.p.made[r.Word.Val] = c.Heredoc
+					w.p.made[path.Clean(r.Word.Val)] = c.Heredoc
 				}
 			}
 			if name == "tee" && len(args) > 0 && !strings.HasPrefix(args[0].Text, "-") {
-				w.p.made[args[0].Val] = c.Heredoc
+				w.p.made[path.Clean(args[0].Val)] = c.Heredoc
 			}
 		}
 	}
@@ -224,7 +252,7 @@ func (w *walker) source_(idx int, args []fact.Word) {
 		w.p.follow++
 		w.nest(body, args[0].Text, func(c *walker) {
 			if len(args) > 1 {
-				c.args, c.known = args[1:], noOpen(args[1:])
+				c.setArgs(args[1:])
 			}
 		}, false)
 		w.p.follow--
@@ -306,7 +334,7 @@ func (w *walker) inline(text string, at fact.Word, own bool, args []fact.Word) {
 	if own {
 		c = w.child()
 		if args != nil {
-			c.args, c.known = args, noOpen(args)
+			c.setArgs(args)
 		}
 	}
 	oldBase, oldPos := c.base, c.noPos
@@ -487,14 +515,14 @@ func (w *walker) shell(idx int, args []fact.Word) {
 // scriptFile is a shell script that is started: one that this script wrote, one
 // beside it, or one that is not known.
 func (w *walker) scriptFile(idx int, name fact.Word, args []fact.Word) {
-	if h, ok := w.p.made[name.Val]; ok {
+	if h, ok := w.p.made[path.Clean(name.Val)]; ok {
 		d := w.p.s.Heredocs[h]
 		w.inline(d.Val, fact.Word{Pos: d.Pos}, true, args)
 		return
 	}
 	if body, ok := w.open(name); ok {
 		w.p.follow++
-		w.nest(body, name.Text, func(c *walker) { c.args, c.known = args, noOpen(args) }, true)
+		w.nest(body, name.Text, func(c *walker) { c.setArgs(args) }, true)
 		w.p.follow--
 		return
 	}
@@ -510,7 +538,10 @@ func (w *walker) guess(args []fact.Word) {
 			if i > 0 && strings.HasPrefix(args[i-1].Text, "--") && !strings.Contains(args[i-1].Text, "=") {
 				continue
 			}
+			old := w.guessed
+			w.guessed = true
 			w.command(args[i:], nil)
+			w.guessed = old
 			return
 		}
 	}
@@ -894,7 +925,7 @@ func (w *walker) launch(l fact.Launch, words []fact.Word) {
 	if len(s.Launches) >= maxCommands {
 		return
 	}
-	l.Step, l.Container, l.Cond, l.Dead, l.Back = w.step, w.box, w.cond, w.dead, w.back
+	l.Step, l.Container, l.Cond, l.Dead, l.Back, l.Guessed = w.step, w.box, w.cond, w.dead, w.back, w.guessed
 	if l.Pos.Line == 0 {
 		l.Pos = s.Commands[l.Cmd].Pos
 	}

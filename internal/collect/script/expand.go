@@ -378,7 +378,12 @@ func (w *walker) param(x *syntax.ParamExp, quoted bool) []string {
 				return []string{val}
 			}
 			if len(name) == 1 && name[0] >= '1' && name[0] <= '9' && w.known {
-				return []string{def}
+				switch i := int(name[0] - '0'); {
+				case i <= w.openAt && w.args[i-1].Val != "":
+					return []string{w.args[i-1].Val}
+				case i <= w.openAt || w.openAt == len(w.args):
+					return []string{def}
+				}
 			}
 			return hole(fact.Hole{Def: true})
 		case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
@@ -401,6 +406,13 @@ func (w *walker) param(x *syntax.ParamExp, quoted bool) []string {
 			ln = w.arithm(x.Slice.Length)
 		}
 		if isList(x) {
+			if (name == "@" || name == "*") && w.known && lo.known() && lo.lo > 0 && x.Slice.Length == nil && int(lo.lo) <= w.openAt+1 {
+				var out []string // "${@:2}"
+				for _, a := range w.args[lo.lo-1:] {
+					out = append(out, a.Val)
+				}
+				return out
+			}
 			return hole(fact.Hole{Kind: "list"})
 		}
 		if v, known := w.lookup(name); known && !fact.HasHole(v) && lo.known() {
@@ -478,7 +490,7 @@ func (w *walker) param(x *syntax.ParamExp, quoted bool) []string {
 		return hole(fact.Hole{})
 	}
 	if len(name) == 1 && name[0] >= '0' && name[0] <= '9' {
-		if i := int(name[0] - '0'); w.known && i > 0 {
+		if i := int(name[0] - '0'); w.known && i > 0 && (i <= w.openAt || w.openAt == len(w.args)) {
 			if i <= len(w.args) {
 				return []string{w.args[i-1].Val}
 			}

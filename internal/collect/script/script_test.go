@@ -290,3 +290,28 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestPositional follows arguments into functions: shift, defaults, and an
+// argument that may be several words.
+func TestPositional(t *testing.T) {
+	for _, c := range []struct{ name, src, nproc, program string }{
+		{"loop", "run() { torchrun --nproc_per_node=4 \"$@\"; }\nfor lr in 1 2; do run a.py --lr $lr; done\n", "4", "a.py"},
+		{"shift", "run() { n=$1; shift; torchrun --nproc_per_node=$n \"$@\"; }\nrun 4 a.py --x\n", "4", "a.py"},
+		{"shift two", "run() { torchrun --nproc_per_node=$2 \"${@:3}\"; }\nrun x 4 a.py --x\n", "4", "a.py"},
+		{"default taken", "run() { torchrun --nproc_per_node=${2:-8} $1; }\nrun a.py\n", "8", "a.py"},
+		{"default given", "run() { torchrun --nproc_per_node=${2:-8} $1; }\nrun a.py 2\n", "2", "a.py"},
+		{"behind an open word", "run() { torchrun --nproc_per_node=$2 b.py; }\nrun $X 4\n", "$2", "b.py"},
+		{"before an open word", "run() { torchrun --nproc_per_node=$1 b.py; }\nrun 4 $X\n", "4", "b.py"},
+		{"shift in a branch", "run() { if [ -n \"$X\" ]; then shift; fi; torchrun --nproc_per_node=$1 b.py; }\nrun 4 8\n", "$1", "b.py"},
+		{"shift in a loop", "run() { while [ \"$1\" = x ]; do shift; done; torchrun --nproc_per_node=$1 b.py; }\nrun x 8\n", "$1", "b.py"},
+	} {
+		s := Parse("a.sh", []byte("#!/bin/bash\n"+c.src), Options{})
+		if len(s.Launches) != 1 {
+			t.Errorf("%s: %d launches", c.name, len(s.Launches))
+			continue
+		}
+		if l := s.Launches[0]; l.Nproc.Text != c.nproc || l.Program != c.program {
+			t.Errorf("%s: nproc %q program %q, want %q %q", c.name, l.Nproc.Text, l.Program, c.nproc, c.program)
+		}
+	}
+}
