@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var _ = Checks.Add("background-without-wait", func(c *Ctx) {
@@ -12,18 +13,29 @@ var _ = Checks.Add("background-without-wait", func(c *Ctx) {
 	if !s.Parsed || s.Syntax != nil || c.sourcedUnknown() {
 		return
 	}
-	var back *fact.Step
+	at, tool, prog := -1, "", false
+	later := func(i int) bool { return at < 0 || s.Commands[i].Seq > s.Commands[at].Seq }
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		x := &s.Commands[st.Cmd]
-		if x.Back && !x.Dead && !x.Trap && st.Outer < 0 && (st.Tool == "srun" || strings.HasPrefix(st.Tool, "mpi")) && x.File == "" {
-			back = st
+		if x.Back && !x.Dead && !x.Trap && st.Outer < 0 && (st.Tool == "srun" || strings.HasPrefix(st.Tool, "mpi")) && x.File == "" && later(st.Cmd) {
+			at, tool = st.Cmd, st.Tool
 		}
 	}
-	if back == nil {
+	if c.submitted() { // by hand, nohup torchrun & outlives the script
+		c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
+			i := c.outermostIndex(l.Cmd)
+			x := &s.Commands[i]
+			if x.Back && !x.Trap && !x.Subst && x.File == "" && !c.inSrun(l) && !l.Guessed && !server.MatchString(l.Program) && (distributed(l) || l.Kind == fact.LaunchPython && trainName.MatchString(l.Program)) && later(i) {
+				at, tool, prog = i, show(l), true
+			}
+		})
+	}
+	if at < 0 {
 		return
 	}
-	seq := s.Commands[back.Cmd].Seq
+	back := &s.Commands[at]
+	seq := back.Seq
 	for i := range s.Commands {
 		x := &s.Commands[i]
 		if x.Step >= 0 {
@@ -33,10 +45,10 @@ var _ = Checks.Add("background-without-wait", func(c *Ctx) {
 		case "sleep":
 			// A short pause between two starts keeps nothing alive; a loop of its
 			// own, or a long sleep, does.
-			if (x.Seq > seq || x.Func != "" || x.Trap) && !(shortSleep(x) && (x.Loop == 0 || sameTop(s, i, back.Cmd))) {
+			if (x.Seq > seq || x.Func != "" || x.Trap) && !(shortSleep(x) && (x.Loop == 0 || sameTop(s, i, at))) {
 				return
 			}
-		case "wait", "fg", "tail", "ray", "read", "exec":
+		case "wait", "fg", "tail", "ray", "read", "exec", "curl", "wget":
 			if x.Seq > seq || x.Loop > 0 || x.Func != "" || x.Trap {
 				return
 			}
@@ -46,13 +58,19 @@ var _ = Checks.Add("background-without-wait", func(c *Ctx) {
 			}
 		default:
 			// Any program in the foreground may keep the job alive.
-			if x.Seq > seq && !x.Back && !x.Dead && (!ordinary[x.Name] && x.Name != "scancel" || x.Loop > 0 && s.Commands[back.Cmd].Loop == 0) {
+			if x.Seq > seq && !x.Back && !x.Dead && (!ordinary[x.Name] && x.Name != "scancel" || x.Loop > 0 && back.Loop == 0) {
 				return
 			}
 		}
 	}
-	c.Hit(back.Pos, "tool", back.Tool)
+	h := c.Hit(back.Pos, "tool", tool)
+	if prog {
+		h.Args["variant"] = "program"
+	}
 })
+
+// server are names of programs that serve others, and may end with the script.
+var server = lazyre.New(`(?i)serv|vllm|sglang|\bhttp|api|proxy|monitor|tensorboard`)
 
 // shortSleep reports a sleep of less than ten minutes.
 func shortSleep(x *fact.ScriptCmd) bool {
