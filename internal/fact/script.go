@@ -73,8 +73,9 @@ type Directive struct {
 	Value    string `json:"value,omitempty"`
 	HasValue bool   `json:"hasValue,omitempty"`
 	ValuePos Pos    `json:"valuePos,omitzero"`
-	Known    bool   `json:"known"`         // stock Slurm has the option; sites add others
-	Het      int    `json:"het,omitempty"` // component of a heterogeneous job, from 0
+	Known    bool   `json:"known"`          // stock Slurm has the option; sites add others
+	Near     string `json:"near,omitempty"` // of a step: what an unknown option was meant to be
+	Het      int    `json:"het,omitempty"`  // component of a heterogeneous job, from 0
 }
 
 // Kinds of a Stray.
@@ -115,6 +116,7 @@ type DirectiveError struct {
 	Text   string `json:"text"`             // the word
 	Option string `json:"option,omitempty"` // canonical name, when it is about one
 	Why    string `json:"why,omitempty"`    // for values: what was expected
+	Near   string `json:"near,omitempty"`   // for unknown options: the one it was meant to be
 }
 
 // Request is what the live options of the first component ask for. 0 and ""

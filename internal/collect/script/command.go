@@ -609,12 +609,18 @@ func (w *walker) srun(idx int, words []fact.Word) {
 			switch {
 			case o == nil && !eq:
 				ds(n, "", a, false)
+				if !st.Unknown { // behind $1 it may be an option of the program
+					st.Opts[len(st.Opts)-1].Near = srunOptions.guess(n)
+				}
 				// A site's option: its value follows unless that is a program.
 				if i+1 < len(words) && !strings.HasPrefix(words[i+1].Text, "-") && !programLike(words[i+1].Text) && i+2 < len(words) {
 					i++
 				}
 			case o == nil:
 				ds(n, v, a, true)
+				if !st.Unknown {
+					st.Opts[len(st.Opts)-1].Near = srunOptions.guess(n)
+				}
 			case eq:
 				ds(o.canon(), v, a, true)
 			case o.arg == needArg && i+1 < len(words):

@@ -1,6 +1,10 @@
 package script
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/near"
+)
 
 // Argument kinds of an option.
 const (
@@ -19,7 +23,8 @@ type option struct {
 
 // optionText lists sbatch's options by name/argument/short letter: the union of
 // releases 17.11 to 26.11 (src/sbatch/opt.c and src/common/slurm_opt.c). A name
-// that a release lacks is silent here: the version decides in removed.go.
+// that a release lacks is silent here: the version decides in removed.go. Not
+// here is --tasks: since 19.05 getopt takes it for --tasks-per-node.
 const optionText = `account/r/A acctg-freq/r array/r/a batch/r bbf/r begin/r/b bb/r consolidate-segments/n cluster-constraint/r
 chdir/r/D clusters/r/M cluster/r//clusters comment/r constraint/r/C container/r container-id/r runtime/r context/r contiguous/n core-spec/r/S
 cores-per-socket/r cpu-freq/r cpus-per-gpu/r cpus-per-task/r/c deadline/r delay-boot/r dependency/r/d distribution/r/m
@@ -31,7 +36,7 @@ network/r nice/o no-kill/o/k no-requeue/n nodefile/r/F nodelist/r/w nodes/r/N nt
 ntasks-per-node/r ntasks-per-socket/r ntasks-per-tres/r//ntasks-per-gpu ntasks-per-gpu/r open-mode/r output/r/o
 overcommit/n/O oversubscribe/n/s share/n//oversubscribe parsable/n partition/r/p power/r prefer/r priority/r profile/r propagate/o qos/r/q
 quiet/n/Q reboot/n requeue/o reservation/r resources/r segment/r signal/r sockets-per-node/r spread-job/n
-spread-segments/n stepmgr/n switches/r tasks-per-node/r//ntasks-per-node tasks/r//ntasks test-only/n thread-spec/r threads-per-core/r time/r/t
+spread-segments/n stepmgr/n switches/r tasks-per-node/r//ntasks-per-node test-only/n thread-spec/r threads-per-core/r time/r/t
 time-min/r tmp/r uid/r use-min-nodes/n usage/n verbose/n/v version/n/V wait/n/W wait-all-nodes/r wckey/r wrap/r
 mincores/r minsockets/r minthreads/r tres-per-node/r tres-per-job/r tres-per-socket/r x11/o`
 
@@ -129,4 +134,45 @@ func (t *optionTable) find(name string) *option {
 		}
 	}
 	return hit
+}
+
+// synonyms are names that people of other schedulers and programs write, by what
+// Slurm calls it. They are far from it letter by letter.
+var synonyms = map[string]string{
+	"memory": "mem", "mem-per-node": "mem", "ram": "mem", "vmem": "mem", "walltime": "time", "wall-time": "time", "timeout": "time", "time-limit": "time", "runtime-limit": "time",
+	"queue": "partition", "name": "job-name", "email": "mail-user", "mail": "mail-user", "stdout": "output", "stderr": "error", "log": "output", "err": "error",
+	"cores": "cpus-per-task", "ncpus": "cpus-per-task", "ncores": "cpus-per-task", "cpus": "cpus-per-task", "cpu": "cpus-per-task", "num-cpus": "cpus-per-task", "cores-per-task": "cpus-per-task", "threads": "cpus-per-task",
+	"num-gpus": "gpus", "num-nodes": "nodes", "num-tasks": "ntasks", "project": "account", "cwd": "chdir", "working-directory": "chdir",
+}
+
+// guess returns the option that a name which is none was meant to be, or "". A
+// short name must be nearer than a long one: plugins of a site have short ones.
+func (t *optionTable) guess(name string) string {
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	if len(name) < 3 || len(name) > 40 {
+		return ""
+	}
+	if o := t.long[name]; o != nil {
+		return o.name
+	}
+	if s := synonyms[name]; s != "" {
+		return s
+	}
+	most := 1
+	if len(name) >= 7 {
+		most = 2
+	}
+	best := ""
+	for _, n := range t.names {
+		if len(n) < 4 || len(name) < 4 {
+			continue
+		}
+		if d := near.Within(name, n, most); d <= most {
+			if d == most && best != "" {
+				continue // the first of equals; names in the table are in order of the alphabet
+			}
+			best, most = n, d
+		}
+	}
+	return best
 }
