@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -72,8 +73,8 @@ shell 的执行方式跟踪变量、函数、bash -c、here-document、srun、�
 	fl.StringVar(&a.out.color, "color", "auto", a.tr("colours: auto (on a terminal, unless NO_COLOR is set), always, never", "颜色：auto（终端且未设置 NO_COLOR）、always、never"))
 	fl.BoolVarP(&f.recursive, "recursive", "r", false, a.tr("lint the batch scripts below folders", "检查目录下的批处理脚本"))
 	fl.BoolVar(&f.notes, "notes", false, a.tr("show notes too, not only errors and warnings", "除错误和警告外也显示提示"))
-	fl.BoolVar(&f.fix, "fix", false, a.tr("apply the safe edits", "应用安全的修改"))
-	fl.BoolVar(&f.diff, "diff", false, a.tr("show the safe edits as a patch, change nothing", "以补丁形式显示安全的修改，不改动文件"))
+	fl.BoolVar(&f.fix, "fix", false, a.tr("apply the edits that need no decision, and say what they change", "应用无需人工判断的修改，并说明改了什么"))
+	fl.BoolVar(&f.diff, "diff", false, a.tr("show the edits of --fix as a patch, change nothing", "以补丁形式显示 --fix 的修改，不改动文件"))
 	fl.StringVar(&f.slurm, "slurm-version", "", a.tr("release of the cluster, such as 23.11 (default: scontrol --version, when present)", "集群的 Slurm 版本，如 23.11（默认取 scontrol --version，若可用）"))
 	fl.BoolVar(&f.cluster, "cluster", false, a.tr("compare with partitions, GPUs and limits that sinfo reports", "与 sinfo 报告的分区、GPU 和限制对照"))
 	fl.StringVar(&f.config, "config", "", a.tr("configuration to use instead of the nearest "+lint.ConfigName, "指定配置文件，代替最近的 "+lint.ConfigName))
@@ -159,6 +160,11 @@ func (a *app) lint(ctx context.Context, args []string, f lintFlags) error {
 		if _, err := a.Out.Write(j.out); err != nil {
 			return err
 		}
+		if j.err == nil {
+			for _, n := range j.notes {
+				fmt.Fprintf(a.Err, "ncclinic: %s: %s\n", j.shown, n)
+			}
+		}
 		switch {
 		case j.err != nil:
 			problems = append(problems, fact.Problem{What: j.name, Why: reason(j.err)})
@@ -180,7 +186,8 @@ type lintJob struct {
 	name, shown string
 	o           lint.Options
 	report      *lint.Report
-	out         []byte // a patch, or the mended standard input
+	out         []byte   // a patch, or the mended standard input
+	notes       []string // what --fix and --diff did
 	err         error
 }
 
@@ -211,7 +218,9 @@ func (a *app) lintOne(j *lintJob, f lintFlags) {
 		return
 	}
 	if f.fix || f.diff {
-		fixed := lint.Fix(j.shown, src, j.o)
+		m := lint.Fix(j.shown, src, j.o)
+		fixed := m.Src
+		j.notes = a.mended(&m)
 		switch {
 		case f.diff:
 			j.out = []byte(lint.Diff(j.shown, src, fixed))
@@ -227,12 +236,54 @@ func (a *app) lintOne(j *lintJob, f lintFlags) {
 		}
 	}
 	r := lint.File(j.shown, src, j.o)
-	if lint.Foreign(r.Script) {
+	switch lint.Foreign(r.Script) {
+	case lint.IsEmpty:
+		j.err = errors.New(a.tr("is empty: sbatch refuses it (Batch script is empty!)", "是空文件：sbatch 会拒绝（Batch script is empty!）"))
+		return
+	case lint.IsLog:
+		j.err = errors.New(a.tr("is not a batch script but a log: ncclinic explain reads it", "不是批处理脚本，而是日志：请用 ncclinic explain"))
+		return
+	case lint.IsOther:
 		j.err = errors.New(a.tr("is not a batch script: no #! line, no #SBATCH line, no srun. A log? ncclinic explain reads it", "不是批处理脚本：没有 #! 行、没有 #SBATCH 行，也没有 srun。是日志的话，请用 ncclinic explain"))
 		return
 	}
 	r.Script, r.Src = nil, nil // thousands of scripts need not stay in memory
 	j.report = &r
+}
+
+// mended says what edits did: the rules that made them, what is submitted
+// otherwise than before, and what was left to a person.
+func (a *app) mended(m *lint.Mended) []string {
+	list := func(cs []lint.Change) string {
+		var out []string
+		for _, c := range cs {
+			t := c.Rule
+			if len(c.Lines) > 0 {
+				var ls []string
+				for _, n := range c.Lines {
+					ls = append(ls, strconv.Itoa(n))
+				}
+				t += fmt.Sprintf(a.tr(" (line %s)", "（第 %s 行）"), strings.Join(ls, ", "))
+			}
+			out = append(out, t)
+		}
+		return strings.Join(out, ", ")
+	}
+	var out []string
+	if len(m.Done) > 0 {
+		out = append(out, a.tr("mended: ", "已修改：")+list(m.Done))
+	}
+	if len(m.Adds) > 0 {
+		out = append(out, a.tr("this changes what is submitted; sbatch now reads: ", "提交的内容随之改变；sbatch 现在会读取：")+mask.Text(strings.Join(m.Adds, ", ")))
+	}
+	if len(m.Drops) > 0 {
+		out = append(out, a.tr("this changes what is submitted; sbatch no longer reads: ", "提交的内容随之改变；sbatch 不再读取：")+mask.Text(strings.Join(m.Drops, ", ")))
+	}
+	for i := range m.Left {
+		c := &m.Left[i]
+		out = append(out, fmt.Sprintf(a.tr("left to you: %s; the edit would bring up: %s", "留给你处理：%s；自动修改会引出：%s"), list(m.Left[i:i+1]), strings.Join(c.Brings, ", ")))
+	}
+	return out
 }
 
 // lintEnd turns what was found into the exit status.

@@ -35,6 +35,19 @@ func TestLintForeign(t *testing.T) {
 			t.Errorf("%s: exit status %d\n%s%s", name, code, out, errs)
 		}
 	}
+	for name, c := range map[string]struct{ text, want string }{
+		"none.sbatch": {"", "is empty"},
+		"blank.sh":    {" \n\n", "is empty"},
+		"job.log":     {"[2026-01-02 10:00:00] start\ntorchrun --nproc_per_node=4 train.py\nepoch 1\n", "a log: ncclinic explain"},
+		"nccl.txt":    {"srun torchrun --nproc_per_node=4 train.py\nn1:12:34 [0] NCCL INFO Bootstrap : Using ib0\n", "a log: ncclinic explain"},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(c.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if code, out, errs := runLint(t, "", filepath.Join(dir, name)); code != exitUsage || out != "" || !strings.Contains(errs, c.want) {
+			t.Errorf("%s: exit status %d\n%s%s", name, code, out, errs)
+		}
+	}
 	for _, name := range []string{"part", "lib.sh"} {
 		if code, out, errs := runLint(t, "", filepath.Join(dir, name)); code != 0 || errs != "" {
 			t.Errorf("%s: exit status %d\n%s%s", name, code, out, errs)
@@ -227,8 +240,8 @@ func TestLintFiles(t *testing.T) {
 	if code, out, _ := runLint(t, "", sourced); code != exitFound || !strings.Contains(out, "starts 4 processes per node, but the job has 2") {
 		t.Errorf("a sourced file: %d %s", code, out)
 	}
-	code, out, _ = runLint(t, "", "--diff", bad)
-	if code != exitOK || !strings.Contains(out, "-set -e\n #SBATCH -N 2\n+set -e") {
+	code, out, errs := runLint(t, "", "--diff", bad)
+	if code != exitOK || !strings.Contains(errs, "bad.sbatch: mended: sbatch-after-command (line 3)\n") || !strings.Contains(errs, "this changes what is submitted; sbatch now reads: -N 2\n") || !strings.Contains(out, "-set -e\n #SBATCH -N 2\n+set -e") {
 		t.Errorf("--diff: %d %s", code, out)
 	}
 	if code, out, _ := runLint(t, "", "--fix", bad); code != exitOK {
@@ -241,6 +254,9 @@ func TestLintFiles(t *testing.T) {
 	}
 	if code, out, _ := runLint(t, "#!/bin/bash\nset -e\n#SBATCH -N 2\n", "--fix", "-"); code != exitOK || out != "#!/bin/bash\n#SBATCH -N 2\nset -e\n" {
 		t.Errorf("--fix of standard input: %d %q", code, out)
+	}
+	if code, out, errs := runLint(t, "#!/bin/bash\nset -e\n#SBATCH --mem=1\n", "--fix", "-"); code != exitOK || !strings.HasSuffix(out, "#SBATCH --mem=1\n") || errs != "ncclinic: <stdin>: left to you: sbatch-after-command (line 3); the edit would bring up: mem-unit-missing\n" {
+		t.Errorf("--fix that would bring a warning: %d %q %q", code, out, errs)
 	}
 	missing := filepath.Join(dir, "missing")
 	for _, args := range [][]string{{missing}, {}, {"--format=x", bad}, {"--slurm-version=new", bad}, {"--disable=no-such", bad}, {"--fail-on=x", bad}, {"--config=" + missing, bad}} {

@@ -86,23 +86,6 @@ func (r *Report) Edits() []lint.Edit {
 	return es
 }
 
-// maxRounds bounds repeated fixing: an edit may reveal what it hid (a directive
-// that was not read before).
-const maxRounds = 5
-
-// Fix applies safe edits until none is left and returns the new source.
-func Fix(name string, src []byte, o Options) []byte {
-	for range maxRounds {
-		r := File(name, src, o)
-		next := lint.Apply(src, r.Edits())
-		if bytes.Equal(next, src) {
-			return src
-		}
-		src = next
-	}
-	return src
-}
-
 // silenced says which rules comments switch off: by line, 0 for the whole file.
 type silenced map[int][]string
 
@@ -309,16 +292,58 @@ func Candidate(name string, head []byte) bool {
 	return false
 }
 
-// Foreign reports whether a file is no batch script at all, such as a log or
-// a program: it has no "#!", nothing like a directive, no launch, and no name
-// of a shell script. Shell rules would say nonsense about it, or nothing.
-func Foreign(s *fact.Script) bool {
+// Kinds of files that are no batch scripts.
+const (
+	IsEmpty = "empty" // nothing but blanks
+	IsLog   = "log"   // of a job
+	IsOther = "other"
+)
+
+// Foreign says what a file is when it is no batch script: it has no "#!",
+// nothing like a directive, no name of a shell script, and no launch or the
+// lines of a log. Shell rules would say nonsense about it, or nothing. "" is a
+// script.
+func Foreign(s *fact.Script) string {
+	if len(bytes.TrimSpace(s.Src)) == 0 {
+		return IsEmpty
+	}
 	switch strings.ToLower(filepath.Ext(s.Name)) {
 	case ".sbatch", ".slurm", ".slrm", ".batch", ".sh", ".bash":
-		return false
+		return ""
 	}
-	return !s.HasShebang && len(s.Directives) == 0 && len(s.Stray) == 0 && len(s.Refused) == 0 && len(s.Steps) == 0 && len(s.Launches) == 0 && s.NumLines > 0
+	if s.HasShebang || len(s.Directives) > 0 || len(s.Stray) > 0 || len(s.Refused) > 0 {
+		return ""
+	}
+	for n := 1; n <= s.NumLines && n <= 500; n++ {
+		if logLine(s.Line(n)) {
+			return IsLog
+		}
+	}
+	if len(s.Steps) > 0 || len(s.Launches) > 0 {
+		return ""
+	}
+	return IsOther
 }
+
+// logLine recognises lines that programs print and nobody writes in a script.
+func logLine(l string) bool {
+	for _, p := range []string{"Traceback (most recent call last)", "  File \"", "[rank", "[default", "slurmstepd: ", "srun: error: ", "srun: job ", "NCCL version ", "WARNING:torch", "INFO:torch", "ERROR:torch"} {
+		if strings.HasPrefix(l, p) {
+			return true
+		}
+	}
+	if strings.Contains(l, " NCCL INFO ") || strings.Contains(l, " NCCL WARN ") {
+		return true
+	}
+	// [2024-01-31 12:00:00,123], 2024-01-31T12:00, W0131 12:00:00.
+	t := strings.TrimLeft(l, "[")
+	if len(t) > 11 && digits(t[:4]) && t[4] == '-' && digits(t[5:7]) && t[7] == '-' && digits(t[8:10]) {
+		return true
+	}
+	return len(t) > 8 && strings.IndexByte("WEIF", t[0]) >= 0 && digits(t[1:5]) && t[5] == ' ' && digits(t[6:8]) && t[8] == ':'
+}
+
+func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
 // Sort orders reports by name.
 func Sort(rs []Report) {

@@ -85,7 +85,7 @@ func TestConfig(t *testing.T) {
 func TestFix(t *testing.T) {
 	s := set(t)
 	src := "\n#!/bin/bash\r\n #SBATCH --nodes=2\r\nset -e\r\n#SBATCH --export=A=1 \r\nNCCL_DEBUG=WARN\r\nsrun python t.py\r\n"
-	got := string(Fix("x", []byte(src), Options{Set: s}))
+	got := string(Fix("x", []byte(src), Options{Set: s}).Src)
 	want := "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --export=ALL,A=1\nset -e\nexport NCCL_DEBUG=WARN\nsrun python t.py\n"
 	if strings.ReplaceAll(got, " \n", "\n") != strings.Replace(want, "#!/bin/bash\n", "#!/bin/bash\n\n", 1) && strings.ReplaceAll(got, " \n", "\n") != want {
 		t.Errorf("%q", got)
@@ -93,6 +93,36 @@ func TestFix(t *testing.T) {
 	for _, f := range File("x", []byte(got), Options{Set: s}).Findings {
 		if len(f.Edits) > 0 || f.Severity == diag.Error {
 			t.Errorf("%s is left at line %d", f.ID, f.Where[0].Line)
+		}
+	}
+}
+
+// TestFixSays holds that edits are named, that those which change what is
+// submitted say so, and that none is made that brings another finding up.
+func TestFixSays(t *testing.T) {
+	s := set(t)
+	const head = "#!/bin/bash\n"
+	for name, c := range map[string]struct{ src, want, done, left, adds, drops string }{
+		"moved":       {head + "set -e\n#SBATCH --array=0-3\n#SBATCH -d afterok:7\ntrue\n", head + "#SBATCH --array=0-3\n#SBATCH -d afterok:7\nset -e\ntrue\n", "sbatch-after-command", "", "--array=0-3|-d afterok:7", ""},
+		"conflict":    {head + "#SBATCH --mem=8G\nset -e\n#SBATCH --mem=64G\ntrue\n", "", "", "", "", ""},
+		"repeated":    {head + "#SBATCH --mem=8G\nset -e\n#SBATCH --mem=8G\ntrue\n", "", "", "", "", ""},
+		"would break": {head + "set -e\n#SBATCH --output=$X/%j\nNCCL_DEBUG=WARN\nsrun python t.py\n", head + "set -e\n#SBATCH --output=$X/%j\nexport NCCL_DEBUG=WARN\nsrun python t.py\n", "env-var-not-exported", "sbatch-after-command", "", ""},
+		"renamed":     {head + "#SBATCH --tine=1:00:00\ntrue\n", head + "#SBATCH --time=1:00:00\ntrue\n", "option-typo", "", "--time=1:00:00", "--tine=1:00:00"},
+		"nothing":     {head + "true\n", "", "", "", "", ""},
+	} {
+		m := Fix("x.sh", []byte(c.src), Options{Set: s})
+		rules := func(cs []Change) string {
+			var out []string
+			for _, x := range cs {
+				out = append(out, x.Rule)
+			}
+			return strings.Join(out, " ")
+		}
+		if c.want == "" {
+			c.want = c.src
+		}
+		if string(m.Src) != c.want || rules(m.Done) != c.done || rules(m.Left) != c.left || strings.Join(m.Adds, "|") != c.adds || strings.Join(m.Drops, "|") != c.drops {
+			t.Errorf("%s: %q done %q left %q adds %q drops %q", name, m.Src, rules(m.Done), rules(m.Left), m.Adds, m.Drops)
 		}
 	}
 }

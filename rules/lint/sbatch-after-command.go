@@ -44,7 +44,19 @@ var _ = Checks.Add("sbatch-after-command", func(c *Ctx) {
 		}
 	}
 	var r *Result
+	mend := s.CRLF == 0 // else after the line endings
+	for _, x := range lines {
+		for _, o := range x.Options {
+			if d := s.Opt(o.Name); d != nil && d.Value != o.Value {
+				mend = false // which of the two is meant?
+			}
+		}
+		if len(x.Options) == 0 {
+			mend = false
+		}
+	}
 	if len(lost) == 0 {
+		mend = false // what is repeated loses nothing
 		r = c.Hit(first.Pos, "variant", "repeat", "line", itoa(s.FirstCmd.Line), "options", optText(first.Options)).Sev(diag.Note)
 	} else {
 		n := len(lost)
@@ -53,15 +65,14 @@ var _ = Checks.Add("sbatch-after-command", func(c *Ctx) {
 		}
 		r = c.Hit(first.Pos, "options", strings.Join(lost, ", "), "line", itoa(s.FirstCmd.Line), "count", itoa(n), "command", fact.Clip(strings.TrimSpace(s.Line(s.FirstCmd.Line)), 60))
 	}
+	if !mend {
+		return
+	}
 	to, text := c.offset(at(s.FirstCmd.Line, 1)), ""
 	for _, x := range lines {
 		a, b := c.lineSpan(x.Line)
 		text += strings.TrimRight(string(s.Src[a:b]), "\r\n") + "\n"
 		r.Edit(a, b, "")
 	}
-	if s.CRLF == 0 {
-		r.Edit(to, to, text)
-	} else {
-		r.Edits = nil // after the line endings
-	}
+	r.Edit(to, to, text)
 })
