@@ -159,6 +159,7 @@ func (v *view) report() diag.Report {
 	}
 	if rep.Cause != nil {
 		top := &rep.Findings[0]
+		v.rankOfTable(top)
 		for j := range cs {
 			if folded[j] == top.ID && cs[j].id != top.ID && !slices.Contains(top.Explains, cs[j].id) {
 				top.Explains = append(top.Explains, cs[j].id)
@@ -178,6 +179,30 @@ func (v *view) report() diag.Report {
 	}
 	rep.Ran = Ran(&rep, v.l, v.set)
 	return rep.Normal()
+}
+
+// rankOfTable takes the first failing rank from torchrun's table for a cause that
+// strikes one rank and whose lines carry no rank.
+func (v *view) rankOfTable(f *diag.Finding) {
+	family, _, _ := strings.Cut(f.ID, "-")
+	if family != "run" && family != "gpu" && family != "host" || slices.ContainsFunc(f.Where, func(w diag.Where) bool { return w.Rank != nil }) {
+		return
+	}
+	for _, x := range v.l.Exits {
+		if x.By == "table" && x.First && x.Rank >= 0 {
+			r := x.Rank
+			w := diag.Where{Node: x.Node, Rank: &r}
+			if len(f.Where) > 0 {
+				w.File, w.Line = f.Where[0].File, f.Where[0].Line
+				if f.Where[0].Node != "" {
+					w.Node = f.Where[0].Node
+				}
+				f.Where = f.Where[1:]
+			}
+			f.Where = append([]diag.Where{w}, f.Where...)
+			return
+		}
+	}
 }
 
 func explainsBack(cs []cand, folded []string, i, j int) bool { return folded[i] == cs[j].id }

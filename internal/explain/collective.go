@@ -9,6 +9,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 func cancelTime(text string) (int64, bool) {
@@ -26,7 +27,14 @@ func cancelTime(text string) (int64, bool) {
 // collectives compares over ranks what their watchdogs say.
 func (v *view) collectives() {
 	if es := v.ev("S049", "S050", "S136", "log-flight-recorder-mismatch"); len(es) > 0 {
-		v.add(cand{id: "run-ranks-diverged", cert: diag.Proven, tier: 1, over: []string{"run-exception", "run-collective-hang"}}, cap4(es)...)
+		c := v.add(cand{id: "run-ranks-diverged", cert: diag.Proven, tier: 1, over: []string{"run-exception", "run-collective-hang"}}, cap4(es)...)
+		for _, e := range es {
+			if m := culprit.FindStringSubmatch(e.Text); m != nil {
+				r := atoi(m[1])
+				c.where = append([]diag.Where{{File: v.path(e.File), Line: e.Line, Rank: &r}}, c.where...)
+				break
+			}
+		}
 		return
 	}
 	stuck := v.ev("S036", "S037")
@@ -102,6 +110,7 @@ func (v *view) collectives() {
 	}
 	if diff, why := differ(rows); diff {
 		c := cand{id: "run-ranks-diverged", cert: diag.Proven, tier: 1, at: rows[0].Place, over: []string{"run-collective-hang"}, args: diag.Args{"variant": why}}
+		rows = oddFirst(rows)
 		c.ev, c.where = evOf(rows, 4), where(rows, 4)
 		v.add(c)
 		return
@@ -122,6 +131,31 @@ func (v *view) collectives() {
 	}
 	c.needs = append(c.needs, hangNeeds)
 	v.add(c)
+}
+
+// culprit is the rank that the analysis of flight recorder dumps blames.
+var culprit = lazyre.New(`Culprit rank (\d+)`)
+
+// oddFirst puts the one rank first that waits in another collective than all
+// the others, where there are enough of them to say who is odd.
+func oddFirst(rows []fact.Work) []fact.Work {
+	type call struct {
+		op    string
+		numel int64
+	}
+	count := map[call]int{}
+	for _, w := range rows {
+		count[call{w.Op, w.NumelIn}]++
+	}
+	if len(rows) < 3 || len(count) != 2 {
+		return rows
+	}
+	for i, w := range rows {
+		if count[call{w.Op, w.NumelIn}] == 1 {
+			return append([]fact.Work{w}, append(append([]fact.Work{}, rows[:i]...), rows[i+1:]...)...)
+		}
+	}
+	return rows
 }
 
 // stoppedBy finds a typed command that stops a job or a process.
@@ -251,7 +285,54 @@ func (v *view) slowRank(rows []fact.Work) (cand, bool) {
 		c.where = append(c.where, w)
 		return c, true
 	}
-	return v.busyThroughWait(slow, first)
+	if c, ok := v.busyThroughWait(slow, first); ok {
+		return c, true
+	}
+	return v.busyStack(slow, first)
+}
+
+// busyStack reports a rank that said in the time of the wait that it begins work
+// of its own, and a stack that shows such work outside of torch.distributed.
+func (v *view) busyStack(rank int, first fact.Work) (cand, bool) {
+	var begun fact.Said
+	for _, s := range v.facts(kind.OwnWork) {
+		if v.rankOf(s.Place) == rank && s.File == first.File && (s.TK == 0 || s.TK != first.TK || s.Time >= first.Time-first.TimeoutMS-120000) && s.Line < first.Line {
+			begun = s
+		}
+	}
+	if begun.Line == 0 || v.excOfRank(rank) {
+		return cand{}, false
+	}
+	var order []string
+	frames := map[string][]fact.Said{}
+	for _, s := range v.facts(kind.Stack) {
+		if frames[s.Name] == nil {
+			order = append(order, s.Name)
+		}
+		frames[s.Name] = append(frames[s.Name], s)
+	}
+	for _, p := range order {
+		var work fact.Said
+		for _, s := range frames[p] {
+			if strings.Contains(s.Aux, "distributed") || strings.Contains(s.Aux, "torch/cuda/") {
+				work = fact.Said{}
+				break
+			}
+			if work.Line == 0 && aloneWork(s.V) {
+				work = s
+			}
+		}
+		if work.Line == 0 {
+			continue
+		}
+		c := cand{id: "run-rank-slow", cert: diag.Likely, tier: 1, over: []string{"run-collective-hang", "job-cancelled", "run-exception"}, args: diag.Args{"rank": itoa(rank)}}
+		c.ev = append(c.ev, v.evidence(begun.Place, begun.Text), v.evidence(work.Place, work.Text))
+		w := v.where(begun.Place)
+		w.Rank = &rank
+		c.where = append(c.where, w)
+		return c, true
+	}
+	return cand{}, false
 }
 
 // busyThroughWait reports that a rank tells of work of its own all through the

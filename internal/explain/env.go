@@ -116,6 +116,12 @@ func (v *view) decideEnv() {
 		c.args = mergeArgs(c.args, diag.Args{"python": o.V})
 		return
 	}
+	if base, other := v.condaBase(); len(any) > 0 && other.V != "" && len(v.batch()) > 0 && !v.activates() {
+		c := v.addExc(cand{id: "env-not-activated", cert: diag.Likely, over: []string{"run-exception", "torch-not-installed"}, args: diag.Args{"python": base.V}}, any[0])
+		v.said(c, base, other)
+		v.noActivation(c)
+		return
+	}
 	if len(torchGone) == 0 && !v.has("S349") {
 		return
 	}
@@ -243,6 +249,25 @@ func (v *view) missingTorch() []*fact.Exception {
 		}
 	}
 	return out
+}
+
+// condaBase returns conda's base environment where conda says that it is the
+// active one and that there are others, and one of these.
+func (v *view) condaBase() (base, other fact.Said) {
+	for _, s := range v.facts(kind.CondaEnv) {
+		switch {
+		case s.Name == "base" && s.Aux == "*":
+			base = s
+		case s.Name == "base" || s.Aux == "*":
+			return fact.Said{}, fact.Said{}
+		case other.V == "":
+			other = s
+		}
+	}
+	if base.V == "" {
+		return fact.Said{}, fact.Said{}
+	}
+	return base, other
 }
 
 func (v *view) missingModule() []*fact.Exception {

@@ -15,7 +15,7 @@ import (
 // of HIP_ or CUDA_VISIBLE_DEVICES count within these; or the indexes of
 // CUDA_VISIBLE_DEVICES lie beyond the GPUs that the step can open.
 func (v *view) decideFilters() {
-	es := append(v.peek("log-hip-no-device", "S187", "log-no-cuda-gpus-available", "S011"), v.noGPUEvents()...)
+	es := append(v.peek("log-hip-no-device", "S187", "log-no-cuda-gpus-available", "S011", "S360"), v.noGPUEvents()...)
 	if len(es) == 0 || v.candidate("gpu-visible-devices-wrong") {
 		return
 	}

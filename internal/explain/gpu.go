@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -321,7 +322,7 @@ func (v *view) worldSize() int {
 
 // decideMemory judges GPU memory.
 func (v *view) decideMemory() {
-	es := v.ev("S206", "S221", "S155", "log-hip-out-of-memory")
+	es := v.ev("S206", "S221", "S155", "S534", "log-hip-out-of-memory")
 	for _, e := range v.ev("S207") {
 		if strings.Contains(e.Text, "CUDA") || strings.Contains(e.Text, "Cuda") || strings.Contains(e.Text, "alloc.h") || strings.Contains(e.Text, "cuda") {
 			es = append(es, e)
@@ -608,8 +609,7 @@ func (v *view) gpuMissing(es []*fact.Event) {
 		v.said(c, first(ms, 3)...)
 		return
 	}
-	if len(noDriver) > 0 {
-		login := v.loginNode()
+	if login := v.loginNode(); len(noDriver) > 0 || login.Line > 0 && v.noSMI() && !asked {
 		c := cand{id: "gpu-driver-missing", cert: diag.Likely, over: []string{"run-exception", "gpu-not-allocated"}}
 		if login.Line > 0 {
 			c.cert = diag.Proven
@@ -625,6 +625,11 @@ func (v *view) gpuMissing(es []*fact.Event) {
 	}
 	v.unknown(es, "scontrol show job JOBID | grep TRES; srun nvidia-smi -L; srun env | grep CUDA_VISIBLE_DEVICES",
 		"python -c 'import torch; torch.zeros(1).cuda()'   # its first warning says why")
+}
+
+// noSMI reports a machine that has no nvidia-smi.
+func (v *view) noSMI() bool {
+	return slices.ContainsFunc(v.facts(kind.NoProgram), func(s fact.Said) bool { return s.Name == "nvidia-smi" })
 }
 
 func (v *view) lastEnv(name string) (string, fact.Said, bool) {

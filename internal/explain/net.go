@@ -414,7 +414,15 @@ func (v *view) peers() {
 			without = c
 		}
 	}
-	hung := false
+	// The run without it trains, and nothing does before.
+	passes, before := false, false
+	for _, s := range v.l.Streams {
+		if without.Line > 0 && s.First.File == without.File {
+			passes = passes || s.Last.Line > without.Line
+			before = before || s.First.Line < without.Line && s.First.Line > via.Line
+		}
+	}
+	hung := passes && !before
 	for _, c := range v.l.Commands {
 		if strings.Contains(c.Text, "timeout ") && !strings.Contains(c.Text, "NCCL_P2P_DISABLE=1") {
 			hung = true

@@ -306,12 +306,40 @@ func (v *view) clientTimeout() {
 		v.said(c, r0)
 		return
 	}
-	if isLocal(host) && (v.multiNode() || len(v.nodesSeen()) > 1) {
+	if isLocal(host) && (v.multiNode() || len(v.nodesSeen()) > 1 || len(v.peek("S072")) > 0) { // one waits for clients, the other finds nobody on its own loopback
 		v.add(cand{id: "rdzv-master-is-localhost", cert: diag.Proven, tier: 1, args: a, over: []string{"rdzv-unreachable", "rdzv-too-few-ranks", "run-exception"}}, cap4(es)...)
+		return
+	}
+	if own := v.rank0Refused(append(append([]*fact.Event{}, fatal...), retry...)); own != nil && host != "" {
+		c := v.add(cand{id: "rdzv-master-wrong-host", cert: diag.Likely, tier: 1, args: a, over: []string{"rdzv-unreachable", "rdzv-too-few-ranks", "run-exception"}, needs: []string{"srun -l hostname; srun bash -c 'echo $MASTER_ADDR'"}}, own)
+		if _, s, ok := v.env("MASTER_ADDR"); ok {
+			v.said(c, s)
+		}
+		for _, s := range v.scripts {
+			for _, x := range s.assigns("MASTER_ADDR") {
+				c.ev = append(c.ev, s.ev(x.Pos))
+			}
+		}
 		return
 	}
 	c := v.add(cand{id: "rdzv-unreachable", cert: diag.Likely, tier: 1, args: a, over: []string{"rdzv-too-few-ranks", "run-exception"}}, cap4(es)...)
 	c.needs = append(c.needs, "the log of rank 0 on "+hostOr(host)+"; srun bash -c 'getent hosts "+hostOr(host)+"; nc -zv "+hostOr(host)+" "+portOr(port)+"'")
+}
+
+// rank0Refused returns the line in which rank 0 itself is refused at MASTER_ADDR.
+// The store listens on every address of rank 0's host before its own client
+// connects, so the name leads to another host. Under torchrun it is the agents
+// that meet, and what a rank says proves nothing of the kind.
+func (v *view) rank0Refused(es []*fact.Event) *fact.Event {
+	if v.launchers || v.torchrunTrace() || v.has("S061", "S063", "S474") {
+		return nil
+	}
+	for _, e := range es {
+		if v.rankOf(e.Place) == 0 && (strings.Contains(e.Text, "Connection refused") || strings.Contains(e.Text, "errno: 111")) {
+			return e
+		}
+	}
+	return nil
 }
 
 func hostOr(h string) string {
@@ -353,6 +381,9 @@ func (v *view) hostOfRank0() fact.Said {
 	return fact.Said{}
 }
 
+// onNodes is how many nodes a typed or traced command of Slurm asks for.
+var onNodes = lazyre.New(`^(?:srun|salloc|sbatch)\b.* (?:-N ?|--nodes[= ])(\d+)\b`)
+
 func (v *view) multiNode() bool {
 	for _, s := range v.scripts {
 		if s.f.Request.Nodes > 1 {
@@ -361,6 +392,11 @@ func (v *view) multiNode() bool {
 	}
 	for _, e := range v.facts("nnodes") {
 		if n, err := strconv.Atoi(e.V); err == nil && n > 1 {
+			return true
+		}
+	}
+	for _, c := range v.l.Commands {
+		if m := onNodes.FindStringSubmatch(c.Text); m != nil && atoi(m[1]) > 1 {
 			return true
 		}
 	}

@@ -198,18 +198,55 @@ func (v *view) oneNode() {
 	}
 }
 
+// ranByShell returns the base name of the script that a command runs with the
+// shell of the terminal: bash job.sh, ./job.sh.
+func ranByShell(cmd string) string {
+	f := strings.Fields(cmd)
+	if len(f) == 0 {
+		return ""
+	}
+	name := f[0]
+	if name == "bash" || name == "sh" || name == "source" || name == "." {
+		i := 1
+		for i < len(f) && strings.HasPrefix(f[i], "-") {
+			i++
+		}
+		if i == len(f) {
+			return ""
+		}
+		name = f[i]
+	} else if !strings.HasPrefix(name, "./") {
+		return ""
+	}
+	return name[strings.LastIndexByte(name, '/')+1:]
+}
+
+// isBatch reports whether a name is that of a batch script: of one that was
+// given, of one that the session shows, or by its ending.
+func (v *view) isBatch(name string) bool {
+	if strings.HasSuffix(name, ".sbatch") || strings.HasSuffix(name, ".slurm") {
+		return true
+	}
+	for _, s := range v.batch() {
+		if s.path[strings.LastIndexByte(s.path, '/')+1:] == name {
+			return true
+		}
+		for _, c := range v.l.Commands {
+			if c.File == s.File && c.Line == s.From-1 && slices.Contains(strings.Fields(c.Text), name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // bashed judges a batch script that was run with bash inside of an allocation
 // that is smaller than its directives ask for.
 func (v *view) bashed() {
 	var run fact.ShellCmd
 	for _, c := range v.l.Commands {
-		for _, s := range v.batch() {
-			base := s.path[strings.LastIndexByte(s.path, '/')+1:]
-			f := strings.Fields(c.Text)
-			if len(f) == 0 || !strings.Contains(c.Text, base) {
-				continue
-			}
-			if f[0] == "bash" || f[0] == "sh" || f[0] == "source" || strings.HasPrefix(f[0], "./") && strings.HasSuffix(strings.Fields(c.Text)[0], base) {
+		for _, part := range strings.FieldsFunc(c.Text, func(r rune) bool { return r == ';' || r == '&' || r == '|' }) {
+			if name := ranByShell(part); name != "" && v.isBatch(name) {
 				run = c
 			}
 		}
@@ -235,6 +272,9 @@ func (v *view) bashed() {
 	}
 }
 
+// emptySlurm matches the shell's words for a variable that Slurm sets in every job.
+var emptySlurm = lazyre.New(`\bSLURM_(?:JOB_?ID|JOB_NODELIST|NODELIST|NNODES|JOB_NUM_NODES|NTASKS|PROCID|NODEID): unbound variable`)
+
 // bashedOutside judges a batch script that was run with bash where no job is:
 // the variables that Slurm sets in a job are empty.
 func (v *view) bashedOutside(run fact.ShellCmd) {
@@ -244,6 +284,11 @@ func (v *view) bashedOutside(run fact.ShellCmd) {
 	}
 	for _, x := range v.peek("log-launcher-empty-argument") {
 		sign = append(sign, v.evidence(x.Place, x.Text))
+	}
+	for _, e := range v.peek("S458") {
+		if emptySlurm.MatchString(e.Text) {
+			sign = append(sign, v.evidence(e.Place, e.Text))
+		}
 	}
 	if len(sign) == 0 {
 		return

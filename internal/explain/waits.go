@@ -80,6 +80,14 @@ func (v *view) lateRank() bool {
 		slow(s.Rank, []fact.Evidence{v.evidence(s.Last, s.Text)}, s.Last)
 		return true
 	}
+	if r, ok := v.waitedFor(); ok && !waits[r] && !v.excOfRank(r) {
+		for _, s := range v.l.Streams {
+			if s.Rank < 0 && s.Lines >= 3 && aloneWork(s.Text) && s.Last.File == end.File && s.Last.Line < end.Line && unfinished(s.Text, end.TimeoutMS) {
+				slow(r, []fact.Evidence{v.evidence(s.Last, s.Text)}, s.Last)
+				return true
+			}
+		}
+	}
 	seen := map[int]bool{}
 	for _, s := range v.facts(kind.OwnWork) {
 		r := v.rankOf(s.Place)
@@ -101,4 +109,29 @@ func through(s fact.Stream, end fact.Work) bool {
 		return s.Last.Time >= end.Time-end.TimeoutMS/10 && s.First.Time < end.Time
 	}
 	return s.Last.File == end.File && s.Last.Line > end.Line
+}
+
+var (
+	uniqueIDFrom = lazyre.New(`retrieving ncclUniqueId from \[(\d+)\]`)
+	barElapsed   = lazyre.New(`(\d+)%\|.*\[(?:(\d+):)?(\d+):(\d\d)<`)
+)
+
+// waitedFor returns the rank that others say they wait for.
+func (v *view) waitedFor() (int, bool) {
+	for _, e := range v.peek("S044") {
+		if m := uniqueIDFrom.FindStringSubmatch(e.Text); m != nil {
+			return atoi(m[1]), true
+		}
+	}
+	return 0, false
+}
+
+// unfinished reports that a progress bar stands below 100 % after at least half
+// of the time that others waited: whoever draws it was busy all along.
+func unfinished(bar string, waitMS int64) bool {
+	m := barElapsed.FindStringSubmatch(bar)
+	if m == nil || atoi(m[1]) >= 100 {
+		return false
+	}
+	return int64(atoi(m[2])*3600+atoi(m[3])*60+atoi(m[4]))*1000 >= waitMS/2
 }

@@ -89,6 +89,7 @@ var (
 	smiProc   = lazyre.New(`^\|\s+(\d+)\s+(?:N/A|\d+)\s+(?:N/A|\d+)\s+(\d+)\s+\S+\s+(\S.*?)\s+(\d+)MiB \|`)
 	gpuL      = lazyre.New(`^GPU (\d+): ([A-Z][\w ./-]+?)(?: \(UUID: (\S+)\))?$`)
 	migL      = lazyre.New(`^\s*MIG \S+\s+Device\s+\d+: \(UUID: (MIG-\S+)\)`)
+	condaRow  = lazyre.New(`^\s*(?:([\w.-]+)\s+)?(\*\s+)?(/\S+)$`)
 	gpuCSV    = lazyre.New(`^(?:\d+, )?((?:NVIDIA|Tesla|Quadro|GeForce|AMD)\b[^,]*)((?:, ?[^,]+)*)$`)
 	fileVer   = lazyre.New(`[-_/](\d+\.\d+\.\d+[\w.+%-]*?)(?:-cp|-py|\.tar|/|$)`)
 	bareDrv   = lazyre.New(`^\d{3}\.\d+(\.\d+)?$`)
@@ -229,6 +230,17 @@ func (p *Parser) tables(text, msg string, add func(kind, name, v, aux string)) {
 	case strings.HasPrefix(msg, "JobID"):
 		p.header, p.tres = "sacct", strings.Contains(strings.ToLower(msg), "alloctres")
 		return
+	case strings.HasPrefix(msg, "# conda environments:"):
+		p.header = "conda-envs"
+		return
+	case p.header == "conda-envs":
+		if m := condaRow.FindStringSubmatch(msg); m != nil {
+			add(kind.CondaEnv, m[1], m[3], strings.TrimSpace(m[2]))
+			return
+		}
+		if msg != "#" {
+			p.header = ""
+		}
 	case strings.Contains(msg, "packages in environment at"):
 		if m := condaEnv.FindStringSubmatch(msg); m != nil {
 			p.header, p.prefix = "conda", m[1]

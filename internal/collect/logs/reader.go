@@ -238,6 +238,9 @@ var (
 	handledRe = lazyre.New(`(?i)\b(?:caught|ignor(?:ed|ing)|skip(?:ped|ping)?|retry(?:ing)?|fall(?:ing|s)? ?back|fallback|recover(?:ed|ing)|halving|halve|using .{1,40} instead|not available|optional|continuing|non-fatal|will retry|reduc(?:ed|ing) (?:the )?batch)\b`)
 )
 
+// rankLabel is at the beginning of what torch prints for a rank.
+var rankLabel = lazyre.New(`^\[rank\d+\]: `)
+
 // line takes one line apart. no counts from 1.
 func (r *reader) line(no int, raw []byte) {
 	text := clean(raw)
@@ -258,6 +261,9 @@ func (r *reader) line(no int, raw []byte) {
 	if !r.stamped && pl.TK != 0 {
 		r.stamped = true
 		r.say("first-time", "", fact.Clip(text, 80), "", pl)
+	}
+	if r.shown > 0 && (h.nccl || rankLabel.MatchString(text)) {
+		r.shown, r.quotedBlock = 0, false // what the script printed follows without a prompt
 	}
 	if r.shown > 0 {
 		r.keepShown(no, raw)

@@ -49,7 +49,9 @@ func (r *reader) session(text, msg string, pl fact.Place) bool {
 var (
 	showsSource = lazyre.New(`^(?:cat|less|more|head|tail|sed|bat|nl|awk|grep|rg|git (?:diff|show|log|grep)|diff|vim?|nano)\b.*\.(?:py|sh|sbatch|slurm|yaml|yml|json|toml|md|rst|txt\.j2|c|cc|cpp|cu|h|bash|job|cfg|ini)\b`)
 	showsScript = lazyre.New(`^(?:cat|less|more|head|bat)\b.*?(\S+\.(?:sh|sbatch|slurm|bash|job))\b`)
-	showsHelp   = lazyre.New(`(?:^man |--help\b|\s-h\b|^help |\bgit (?:log|diff|show)\b)`)
+	// a command that shows nothing itself, or another one behind it that runs something
+	goesOn    = lazyre.New(`^(?:sed|perl) (?:\S+ )*-[a-z]*i|(?:;|&&) *(?:bash|sh|srun|sbatch|python\d?|torchrun|accelerate|deepspeed|mpirun|\./|nvidia-smi|ls|env|ulimit|df|free)\b`)
+	showsHelp = lazyre.New(`(?:^man |--help\b|\s-h\b|^help |\bgit (?:log|diff|show)\b)`)
 )
 
 func (r *reader) command(c fact.ShellCmd) {
@@ -61,7 +63,7 @@ func (r *reader) command(c fact.ShellCmd) {
 	if i := strings.IndexAny(first, "|;&"); i > 0 {
 		first = first[:i]
 	}
-	r.quotedBlock = showsSource.MatchString(first) || showsHelp.MatchString(first)
+	r.quotedBlock = (showsSource.MatchString(first) || showsHelp.MatchString(first)) && !goesOn.MatchString(c.Text)
 	r.shown = 0
 	if m := showsScript.FindStringSubmatch(first); m != nil && len(r.out.Texts) < maxTexts {
 		r.out.Texts = append(r.out.Texts, fact.SourceText{File: r.file, Kind: fact.KindScript, From: c.Line + 1})

@@ -5,6 +5,7 @@ package kind
 // Kinds of facts. Name, V and Aux are given for each.
 const (
 	Pkg        = "pkg"            // a package: name, version, build or origin
+	CondaEnv   = "conda-env"      // an environment that conda lists: name, V prefix; Aux: * when it is the active one
 	PkgEnv     = "pkg-env"        // environment that a listing describes: V = prefix
 	TorchVer   = "torch"          // version of torch as a program prints it
 	TorchCUDA  = "torch-cuda"     // torch.version.cuda; "None": none
