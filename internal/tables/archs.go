@@ -18,11 +18,15 @@ type archRow struct {
 // Sources: pytorch/pytorch RELEASE.md, "PyTorch CUDA Support Matrix" (2.12 to
 // 2.14, x86_64 and aarch64) and .ci/manywheel/build_cuda.sh (12.6, 12.8, 12.9 of
 // the 2.8-2.10 era), read 2026-11-30; torch-check's architecture data for the
-// others, read 2026-11-29. cu118/cu121/cu124 before 2.6 were not verified for
-// wheels and are left out. aarch64 cu128 of 2.9: torch.cuda.get_arch_list() of
+// others, read 2026-11-29. Before 2.6 only what was read in the wheels on PyPI
+// (fat binaries of 1.13.1, 2.0.1, 2.1.2 and 2.4.1, 2026-11-30); cu118 of those
+// releases was not verified and is left out. aarch64 cu128 of 2.9: torch.cuda.get_arch_list() of
 // 2.9.1 as OpenRAL/openral#167 quotes it, and pytorch/pytorch#162364; 2.15: the
 // fat binaries of the wheels on PyPI; both read 2026-11-30.
 var wheelArchs = []archRow{
+	{"x86_64", "cu117", "1.13", "2.0", "sm_37 sm_50 sm_60 sm_70 sm_75 sm_80 sm_86"},
+	{"x86_64", "cu121", "2.1", "2.1", "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"},
+	{"x86_64", "cu121", "2.4", "2.4", "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"},
 	{"x86_64", "cu118", "2.6", "2.7", "sm_37 sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"},
 	{"x86_64", "cu124", "2.6", "2.6", "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"},
 	{"x86_64", "cu126", "2.6", "2.14", "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"},

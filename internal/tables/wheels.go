@@ -11,36 +11,37 @@ type wheelRow struct {
 	pypi string
 	// nccl is the nvidia-nccl version that the PyPI wheel (x86_64) pins.
 	nccl string
-	// python is the least Python version.
-	python string
 }
 
 // wheels: tags from the release compatibility matrix of pytorch/pytorch
 // RELEASE.md (2.14-era copy; stable and experimental columns), read 2026-11-30.
-// pypi, nccl and python from the METADATA of the x86_64 wheels on PyPI
+// pypi and nccl from the METADATA of the x86_64 wheels on PyPI
 // (Requires-Dist of nvidia-nccl-*, nvidia-cuda-runtime-* or cuda-toolkit),
 // read 2026-11-30 with pip's --dry-run report for 2.1.2, 2.2.2, 2.3.1, 2.4.1,
 // 2.5.1, 2.6.0, 2.7.0, 2.7.1, 2.8.0, 2.9.0, 2.9.1, 2.10.0, 2.11.0, 2.12.0,
-// 2.13.0 and 2.14.0.
+// 2.13.0 and 2.14.0; in the wheels themselves (METADATA and torch/version.py),
+// 2026-11-30, for 1.13.1, 2.0.1, 2.1.2, 2.4.1, 2.6.0, 2.9.1, 2.11.0 and 2.15.0.
 //
 // 2.15: no CUDA 12 builds (pytorch/pytorch#190385; pytorch/test-infra#8739 removed
-// them, 2026-09-06); pypi, nccl and python from METADATA as above.
+// them, 2026-09-06). 1.13 has NCCL 2.14.3 linked in and asks for no package of it.
 var wheels = []wheelRow{
-	{"2.15", []string{"cu130", "cu132"}, "13.2", "2.30.7", "3.11"},
-	{"2.14", []string{"cu126", "cu130", "cu132"}, "13.0", "2.30.7", "3.10"},
-	{"2.13", []string{"cu126", "cu130", "cu132"}, "13.0", "2.29.7", "3.10"},
-	{"2.12", []string{"cu126", "cu130", "cu132"}, "13.0", "2.29.7", "3.10"},
-	{"2.11", []string{"cu126", "cu128", "cu130"}, "13.0", "2.28.9", "3.10"},
-	{"2.10", []string{"cu126", "cu128", "cu130"}, "12.8", "2.27.5", "3.10"},
-	{"2.9", []string{"cu126", "cu128", "cu130"}, "12.8", "2.27.5", "3.10"},
-	{"2.8", []string{"cu126", "cu128", "cu129"}, "12.8", "2.27.3", "3.9"},
-	{"2.7", []string{"cu118", "cu126", "cu128"}, "12.6", "2.26.2", "3.9"},
-	{"2.6", []string{"cu118", "cu124", "cu126"}, "12.4", "2.21.5", "3.9"},
-	{"2.5", []string{"cu118", "cu121", "cu124"}, "12.4", "2.21.5", "3.8"},
-	{"2.4", []string{"cu118", "cu121", "cu124"}, "12.1", "2.20.5", "3.8"},
-	{"2.3", []string{"cu118", "cu121"}, "12.1", "2.20.5", "3.8"},
-	{"2.2", []string{"cu118", "cu121"}, "12.1", "2.19.3", "3.8"},
-	{"2.1", []string{"cu118", "cu121"}, "12.1", "2.18.1", "3.8"},
+	{"2.15", []string{"cu130", "cu132"}, "13.2", "2.30.7"},
+	{"2.14", []string{"cu126", "cu130", "cu132"}, "13.0", "2.30.7"},
+	{"2.13", []string{"cu126", "cu130", "cu132"}, "13.0", "2.29.7"},
+	{"2.12", []string{"cu126", "cu130", "cu132"}, "13.0", "2.29.7"},
+	{"2.11", []string{"cu126", "cu128", "cu130"}, "13.0", "2.28.9"},
+	{"2.10", []string{"cu126", "cu128", "cu130"}, "12.8", "2.27.5"},
+	{"2.9", []string{"cu126", "cu128", "cu130"}, "12.8", "2.27.5"},
+	{"2.8", []string{"cu126", "cu128", "cu129"}, "12.8", "2.27.3"},
+	{"2.7", []string{"cu118", "cu126", "cu128"}, "12.6", "2.26.2"},
+	{"2.6", []string{"cu118", "cu124", "cu126"}, "12.4", "2.21.5"},
+	{"2.5", []string{"cu118", "cu121", "cu124"}, "12.4", "2.21.5"},
+	{"2.4", []string{"cu118", "cu121", "cu124"}, "12.1", "2.20.5"},
+	{"2.3", []string{"cu118", "cu121"}, "12.1", "2.20.5"},
+	{"2.2", []string{"cu118", "cu121"}, "12.1", "2.19.3"},
+	{"2.1", []string{"cu118", "cu121"}, "12.1", "2.18.1"},
+	{"2.0", []string{"cu117", "cu118"}, "11.7", "2.14.3"},
+	{"1.13", []string{"cu116", "cu117"}, "11.7", ""},
 }
 
 // Minor returns the release series of a torch version: 2.6 of "2.6.0+cu124".
