@@ -25,6 +25,7 @@ const (
 	maxFatBins  = 8
 	maxArchText = 512
 	maxLinkedIn = 96 << 20 // of a compressed library, for the text of an NCCL that is linked in
+	maxStaticRo = 24 << 20 // of constants, for the same in a library that can be read at random
 )
 
 // Symbols that a build with a backend defines. The names of type information
@@ -369,6 +370,7 @@ func (b *build) static(libs []*buildLib) {
 	l, sym, err := defines([]string{"ncclCommInitRank", "ncclGetVersion"}, libs...)
 	if l != nil {
 		b.t.NCCLStatic = fact.Of(true, fact.FileExcerpt(l.path, sym))
+		b.staticVersion(libs)
 		return
 	}
 	for _, l := range libs {
@@ -388,6 +390,34 @@ func (b *build) static(libs []*buildLib) {
 		return
 	}
 	b.t.NCCLStatic = fact.Of(true, at)
+	b.staticVersion(libs)
+}
+
+// staticVersion reads the text of an NCCL that is linked in where constants stand.
+func (b *build) staticVersion(libs []*buildLib) {
+	for _, l := range libs {
+		n := b.tr.at(l.path)
+		if l.elf() == nil || n.err != nil {
+			continue
+		}
+		sec, ok, err := l.elf().Section(".rodata")
+		if err != nil || !ok {
+			continue
+		}
+		f, err := b.m.FS.Open(source.Rel(n.real))
+		if err != nil {
+			continue
+		}
+		v, c := "", ""
+		if r, ok := f.(io.ReaderAt); ok {
+			v, c = findNCCL(io.NewSectionReader(r, sec.Off, min(sec.Size, maxStaticRo)))
+		}
+		f.Close()
+		if v != "" {
+			b.t.NCCLVersion = fact.Of(v, fact.FileExcerpt(l.path, "NCCL version "+v+"+cuda"+c))
+			return
+		}
+	}
 }
 
 // python reads the constants of libtorch_python: whether torch.distributed is

@@ -102,13 +102,13 @@ func TestBuildDamaged(t *testing.T) {
 func TestBuildStaticNCCLAndFatBinaries(t *testing.T) {
 	l := torchLibs()
 	l["lib/libtorch_cuda.so"] = elftest.Lib{Defined: []string{"_ZTIN4c10d16ProcessGroupNCCLE", "ncclCommInitRank"},
-		Sections: []elftest.Section{{Name: ".nv_fatbin", Data: append(elftest.FatBin("sm_90"), elftest.FatBin("sm_80", "compute_90")...)}}}
+		Sections: []elftest.Section{{Name: ".rodata", Data: []byte("x\x00NCCL version 2.14.3+cuda11.7\x00y")}, {Name: ".nv_fatbin", Data: append(elftest.FatBin("sm_90"), elftest.FatBin("sm_80", "compute_90")...)}}}
 	py := l["lib/libtorch_python.so"]
 	py.Sections = []elftest.Section{{Name: ".rodata", Data: []byte("_c10d_init\x00")}}
 	l["lib/libtorch_python.so"] = py
 	tc := buildOf(t, l, fact.AccelCUDA)
-	if !tc.NCCLStatic.Or(false) || !slices.Equal(tc.Archs.V, []string{"sm_80", "sm_90", "compute_90"}) {
-		t.Errorf("static %v, archs %v", tc.NCCLStatic, tc.Archs)
+	if !tc.NCCLStatic.Or(false) || tc.NCCLVersion.Or("") != "2.14.3" || !slices.Equal(tc.Archs.V, []string{"sm_80", "sm_90", "compute_90"}) {
+		t.Errorf("static %v, version %v, archs %v", tc.NCCLStatic, tc.NCCLVersion, tc.Archs)
 	}
 	py.Sections = []elftest.Section{{Name: ".rodata", Data: []byte("nothing\x00gfx90a gfx942\x00")}}
 	l["lib/libtorch_python.so"] = py

@@ -172,7 +172,7 @@ func (c *collector) condaRecords(prefix string) []condaPkg {
 	var out []condaPkg
 	for _, name := range list.sorted(func(n string) bool { return strings.HasSuffix(n, ".json") }) {
 		p, ok := splitCondaName(name)
-		if !ok || !condaWants[p.name] && !wanted(normalName(p.name)) {
+		if !ok || !condaWants[p.name] && !wanted(NormalName(p.name)) {
 			continue
 		}
 		p.file = path.Join(dir, name)

@@ -42,8 +42,8 @@ func wanted(name string) bool {
 	return false
 }
 
-// normalName normalises a distribution's name as PEP 503 does.
-func normalName(s string) string {
+// NormalName normalises a distribution's name as PEP 503 does.
+func NormalName(s string) string {
 	var b strings.Builder
 	sep := false
 	for i := 0; i < len(s); i++ {
@@ -79,7 +79,7 @@ func splitDistName(folder string) (name, version string, ok bool) {
 	if !isDist {
 		version, _, _ = strings.Cut(version, "-")
 	}
-	return normalName(name), version, name != ""
+	return NormalName(name), version, name != ""
 }
 
 // distributions fills Dists from the names of metadata folders; only those of
@@ -126,7 +126,7 @@ func (c *collector) distributions() {
 		have[d.Name] = true
 	}
 	for _, p := range c.condaRecords(prefix) {
-		if name := normalName(p.name); !have[name] && len(c.b.Dists) < maxDists {
+		if name := NormalName(p.name); !have[name] && len(c.b.Dists) < maxDists {
 			c.b.Dists = append(c.b.Dists, fact.Dist{
 				Name: name, Version: p.version, Dir: p.file, Entry: -1,
 				Installer: "conda", Build: p.build, Channel: p.channel, URL: p.url,
@@ -201,7 +201,7 @@ func parseMetadata(data []byte) distMeta {
 		switch strings.ToLower(key) {
 		case "name":
 			if m.name == "" {
-				m.name = normalName(value)
+				m.name = NormalName(value)
 			}
 		case "version":
 			if m.version == "" {

@@ -145,7 +145,7 @@ func FuzzMetadata(f *testing.F) {
 		dpkgVersion(strings.NewReader(string(data)), "python3-torch")
 		splitDistName(name)
 		isLeftover(name)
-		if a := normalName(name); normalName(a) != a {
+		if a := NormalName(name); NormalName(a) != a {
 			t.Errorf("%q is not stable", a)
 		}
 	})

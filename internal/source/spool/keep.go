@@ -22,7 +22,7 @@ const (
 const (
 	Whole    = 96 << 20 // files up to this size are kept as they are; libtorch_python has up to 50 MB
 	headMax  = 24 << 20 // of a first segment without code
-	headCode = 6 << 20  // of a first segment with code: NCCL's texts lie within
+	headCode = 12 << 20 // of a first segment with code: the texts of an NCCL that is linked in lie within (10.4 MB in torch 1.13.1)
 	segMax   = 24 << 20 // of any other segment without code
 	tailKeep = 64 << 10 // section names and headers
 	headerN  = 16 << 10
