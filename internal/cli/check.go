@@ -60,8 +60,13 @@ save, an unpacked root file system), a wheel, a conda package, an archive of an
 environment (conda-pack). Nothing of it is run, mounted or unpacked. --driver,
 --gpu and --with-node say on which node it has to work.
 
-Two targets are compared: which facts differ that matter. Several, or a folder of
-wheels, give a table.`,
+Two targets are compared: which facts differ that matter; the exit status is that
+of the worse verdict: 0 when both are healthy, however they differ. Several, or a
+folder of wheels, give a table.
+
+--explain-load takes wheels as they are installed together: torch's, and NVIDIA's
+or a folder of them. Exit status 0: it is found; 1: it is nowhere; 3: that depends
+on a wheel that was not given, which is named.`,
 			`check 检查它所处的环境：作业会运行哪个 Python，实际导入哪个 torch、来自哪里，
 是否编入 NCCL，加载器会选中哪个 libnccl，以及驱动、GPU、资源限制、网络、RDMA 设备
 和 Slurm 上下文。最后给出唯一的原因、证据和解决办法。
@@ -74,7 +79,11 @@ wheels, give a table.`,
 docker save、解开的根文件系统）、wheel、conda 包、环境归档（conda-pack）。检查时不运行、
 不挂载、不解包。用 --driver、--gpu、--with-node 指定它要在什么样的节点上工作。
 
-给出两个对象时进行比较，列出有影响的差异；给出多个对象或一个装有 wheel 的目录时列成表格。`),
+给出两个对象时进行比较，列出有影响的差异；退出码取两者中较差的结论：两者都正常时为 0，
+与差异多少无关。给出多个对象或一个装有 wheel 的目录时列成表格。
+
+--explain-load 可以给出要一起安装的多个 wheel：torch 的 wheel，加上 NVIDIA 的 wheel 或
+装有它们的目录。退出码 0：找得到；1：哪里都没有；3：取决于未给出的 wheel，会写明是哪一个。`),
 		Example: `  ncclinic check
   srun --gres=gpu:1 ncclinic check --live
   ncclinic check --python /opt/envs/llm/bin/python --format json
@@ -82,6 +91,7 @@ docker save、解开的根文件系统）、wheel、conda 包、环境归档（c
   ncclinic check image.sif --with-node gpu-node.json
   ncclinic check torch-2.6.0-cp311-cp311-manylinux1_x86_64.whl --driver 535.161.08 --gpu V100
   ncclinic check --explain-load libnccl.so.2 ./venv
+  ncclinic check --explain-load libnccl.so.2 torch-2.6.0-cp311-cp311-manylinux1_x86_64.whl wheels/
   ncclinic check works.sqsh fails.sqsh`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -98,6 +108,16 @@ docker save、解开的根文件系统）、wheel、conda 包、环境归档（c
 
 // check examines nothing named, one target, two that are compared, or many.
 func (a *app) check(ctx context.Context, args []string, g gatherFlags, t targetFlags) error {
+	if t.explain != "" && len(args) > 0 {
+		if files, ok, err := a.wheelSet(ctx, args); ok && err == nil {
+			return a.explainWheels(ctx, files, t.explain)
+		} else if err != nil {
+			return err
+		}
+		if len(args) > 1 {
+			return usagef("--explain-load: %s", a.tr("one target, or wheels that are installed together", "只能给出一个对象，或一起安装的多个 wheel"))
+		}
+	}
 	if len(args) > 2 {
 		return a.table(ctx, args, g, t)
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,24 +25,26 @@ type side struct {
 	Cause   *string `json:"cause"`
 }
 
-// compare says in which facts that matter two targets differ.
+// compare says in which facts that matter two targets differ. Its exit status is
+// that of the worse verdict.
 func (a *app) compare(x, y *fact.Bundle) error {
 	base, err := a.load(rules.Environment...)
 	if err != nil {
 		return err
 	}
 	sides := make([]side, 2)
+	code := exitOK // differing is no fault: one of them has to have one
 	for i, b := range []*fact.Bundle{x, y} {
 		rep := diag.Run(base.Set(), b)
 		sides[i] = side{b.Subject.Name, string(rep.Verdict), rep.Cause}
+		if c := rep.ExitCode(); code == exitOK || c == exitFound {
+			code = c
+		}
 	}
 	ds := a.differences(x, y)
 	switch a.out.format {
 	case "json":
-		e := json.NewEncoder(a.Out)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		err = e.Encode(struct {
+		err = a.writeJSON(struct {
 			Schema      string       `json:"schema"`
 			Tool        string       `json:"tool"`
 			A           side         `json:"a"`
@@ -55,8 +56,8 @@ func (a *app) compare(x, y *fact.Bundle) error {
 	default:
 		return usagef("--format: %q is not text or json", a.out.format)
 	}
-	if err == nil && len(ds) > 0 {
-		err = exitError(exitFound)
+	if err == nil && code != exitOK {
+		err = exitError(code)
 	}
 	return err
 }

@@ -1,19 +1,37 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/render"
+	"github.com/ncclinic/ncclinic/internal/source"
+	"github.com/ncclinic/ncclinic/internal/tables"
 )
 
-// explainLoad shows how the loader searched for one library.
+// explainLoad shows how the loader searched for one library. Its exit status is
+// that of the program: 0 it is found, or NCCL is linked in and nothing is
+// searched for; 1 it is nowhere; 3 that depends on what was not given.
 func (a *app) explainLoad(b *fact.Bundle, soname string) error {
-	l := b.LoadOf(soname)
-	if l == nil {
+	if a.out.format != "text" && a.out.format != "json" {
+		return usagef("--format: %q is not text or json", a.out.format)
+	}
+	out := struct {
+		Schema   string     `json:"schema"`
+		Tool     string     `json:"tool"`
+		Load     *fact.Load `json:"load"`               // null: nothing searches for it
+		Provider string     `json:"provider,omitempty"` // requirement of the torch wheel that brings it
+		Why      string     `json:"why,omitempty"`
+	}{Schema: "ncclinic.load/v1", Tool: Version, Load: b.LoadOf(soname)}
+	code := exitOK
+	w := b.Winner()
+	switch {
+	case w != nil && w.NCCLStatic.Or(false) && strings.HasPrefix(soname, "libnccl.so"):
+		out.Load = nil
+		out.Why = fmt.Sprintf(a.tr("NCCL %s is linked into %s: no %s is searched for", "NCCL %s 已静态链接进 %s，不会查找 %s"), w.NCCLVersion.Or(""), path.Base(w.NCCLStatic.At.Path), soname)
+	case out.Load == nil:
 		var have []string
 		for _, x := range b.Loads {
 			have = append(have, x.Soname)
@@ -23,33 +41,37 @@ func (a *app) explainLoad(b *fact.Bundle, soname string) error {
 			what = a.tr("nothing that torch loads needs it; known are ", "torch 加载的库都不需要它；已知的有 ") + strings.Join(have, ", ")
 		}
 		return usagef("--explain-load %s: %s", soname, what)
+	case out.Load.Path.IsAbsent() && apart(b):
+		code = exitUnsure
+		out.Provider = tables.Provider(soname, b.Target.Wants)
+		out.Why = a.notInWheels(b, soname, out.Provider)
+	case out.Load.Path.IsAbsent():
+		code = exitFound
+	case !out.Load.Path.IsKnown():
+		code = exitUnsure
 	}
-	switch a.out.format {
-	case "json":
-		e := json.NewEncoder(a.Out)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		if err := e.Encode(struct {
-			Schema string    `json:"schema"`
-			Tool   string    `json:"tool"`
-			Load   fact.Load `json:"load"`
-		}{"ncclinic.load/v1", Version, *l}); err != nil {
-			return err
+	var err error
+	if a.out.format == "json" {
+		err = a.writeJSON(out)
+	} else {
+		if out.Load != nil {
+			err = a.textLoad(out.Load)
 		}
-	case "text":
-		if err := a.textLoad(l); err != nil {
-			return err
+		if err == nil && out.Why != "" {
+			_, err = fmt.Fprintln(a.Out, render.Clean(out.Why, true))
 		}
-	default:
-		return usagef("--format: %q is not text or json", a.out.format)
 	}
-	if l.Path.IsAbsent() {
-		return exitError(exitFound)
+	if err == nil && code != exitOK {
+		err = exitError(code)
 	}
-	if !l.Path.IsKnown() {
-		return exitError(exitUnsure)
-	}
-	return nil
+	return err
+}
+
+// apart reports whether an artefact is packages alone, without the system and
+// the packages that they are installed with.
+func apart(b *fact.Bundle) bool {
+	k := b.Target.Kind
+	return k == source.KindWheel || k == source.KindConda || k == source.KindSite && b.Target.Size > 0
 }
 
 func (a *app) textLoad(l *fact.Load) error {
@@ -71,7 +93,12 @@ func (a *app) textLoad(l *fact.Load) error {
 	n := 3 * len(chain)
 	line(n, "└─ %s", l.Soname)
 	results := map[string]string{"found": a.tr("found, wins", "找到，选中"), "absent": a.tr("not there", "不存在"), "other-arch": a.tr("for another architecture", "其他架构"), "unreadable": a.tr("cannot be read", "无法读取")}
+	shown := map[string]bool{} // each library on the way up may name the same folders
 	for _, t := range l.Tried {
+		if shown[t.Path] {
+			continue
+		}
+		shown[t.Path] = true
 		line(n+3, "%-18s %s  [%s]", t.Via, t.Path, results[t.Result])
 	}
 	if p, ok := l.Path.Get(); ok {

@@ -54,10 +54,7 @@ func (a *app) fixJSON(v *render.FixView, s *start) error {
 		}
 		out.Plan = raw
 	}
-	e := json.NewEncoder(a.Out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(out)
+	return a.writeJSON(out)
 }
 
 // fixScript writes the commands of one option as a script that says what it does.

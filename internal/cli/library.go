@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -69,10 +68,7 @@ func (a *app) checkLibrary(name, explain string) error {
 		l.Missing = append(l.Missing, x.Soname)
 	}
 	if a.out.format == "json" {
-		e := json.NewEncoder(a.Out)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		err = e.Encode(l)
+		err = a.writeJSON(l)
 	} else {
 		err = a.textLibrary(l)
 	}

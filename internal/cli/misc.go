@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -44,4 +45,12 @@ func (a *app) completionCmd() *cobra.Command {
 			return usagef("completion: %q is not bash, zsh or fish", args[0])
 		},
 	}
+}
+
+// writeJSON writes a value as the forms for programs have it.
+func (a *app) writeJSON(v any) error {
+	e := json.NewEncoder(a.Out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -79,10 +78,7 @@ func (a *app) table(ctx context.Context, names []string, g gatherFlags, t target
 	}
 	switch a.out.format {
 	case "json":
-		e := json.NewEncoder(a.Out)
-		e.SetIndent("", "  ")
-		e.SetEscapeHTML(false)
-		err = e.Encode(struct {
+		err = a.writeJSON(struct {
 			Schema  string `json:"schema"`
 			Tool    string `json:"tool"`
 			Targets []row  `json:"targets"`

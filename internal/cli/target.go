@@ -118,7 +118,7 @@ func (a *app) readTarget(ctx context.Context, name string, g gatherFlags, t targ
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	tg, err := source.Open(ctx, name, source.OpenOptions{Platform: t.platform})
+	tg, err := source.Open(ctx, name, source.OpenOptions{Platform: t.platform, Apart: t.node() && t.withNode != "here"})
 	if err != nil {
 		return nil, a.targetError(name, err)
 	}

@@ -111,7 +111,6 @@ func TestCheckTargetErrors(t *testing.T) {
 		{[]string{ok, "--driver", "new"}, []string{"--driver", "535.161.08"}},
 		{[]string{ok, "--gpu", "Voodoo2"}, []string{"--gpu", "compute capability"}},
 		{[]string{ok, "--with-node", log}, []string{"--with-node", log}},
-		{[]string{ok, "--explain-load", "libnccl.so.2"}, []string{"libnccl.so.2", "no torch library"}},
 		{[]string{t.TempDir()}, []string{"no bin/python"}},
 	} {
 		code, out, errs := ncclinic(t, nil, append([]string{"check"}, c.args...)...)
@@ -164,6 +163,13 @@ func TestCheckImage(t *testing.T) {
 	must(t, "compare", out, "A", "B", "libnccl.so.2", "2.21.5", "2.14.3", "package nvidia-nccl-cu12", "$NVIDIA_VISIBLE_DEVICES", "nccl-library-too-old")
 	if code != exitFound {
 		t.Errorf("exit %d", code)
+	}
+	// Healthy targets that differ are no fault.
+	newer := put(t, dir, "newer.sqsh", packtest.Root(packtest.Site("2.7.0+cu126", "12.6").With(packtest.NVIDIA("2.26.2"))).With(env).Squashfs(t))
+	code, out, _ = ncclinic(t, nil, "check", good, newer, "--with-node", "none")
+	must(t, "compare healthy ones", out, "2.7.0+cu126", "12.6")
+	if code != exitOK {
+		t.Errorf("two healthy images: exit %d\n%s", code, out)
 	}
 	code, out, _ = ncclinic(t, nil, "check", good, facts, "--with-node", "none")
 	must(t, "compare with itself", out, "No fact that matters differs.")
@@ -219,6 +225,47 @@ func TestCheckLibrary(t *testing.T) {
 	code, out, _ = ncclinic(t, nil, "check", "--explain-load", "libnccl.so.2", filepath.Join(torch, "libtorch_python.so"))
 	must(t, "explain-load", out, "libtorch_cuda.so", "libnccl.so.2", "nowhere on the search path")
 	if code != exitFound {
+		t.Errorf("exit %d", code)
+	}
+}
+
+// Wheels are explained as they lie beside each other once they are installed.
+func TestExplainLoadOfWheels(t *testing.T) {
+	dir := t.TempDir()
+	torch := put(t, dir, "torch-2.6.0-cp311-cp311-manylinux_2_28_x86_64.whl", packtest.Site("2.6.0+cu124", "12.4").Zip(nil))
+	wheels := t.TempDir()
+	nccl := func(dir, version, tag string) string {
+		tree := packtest.NVIDIA(version)
+		tree["nvidia_nccl_cu12-"+version+".dist-info/WHEEL"] = "Tag: py3-none-" + tag + "\n"
+		return put(t, dir, "nvidia_nccl_cu12-"+version+"-py3-none-"+tag+".whl", tree.Zip(nil))
+	}
+	nccl(wheels, "2.18.1", "manylinux1_x86_64")
+	nccl(wheels, "2.21.5", "manylinux2014_aarch64")
+	nccl(wheels, "2.21.5", "manylinux2014_x86_64")
+	other := nccl(dir, "2.27.5", "manylinux2014_x86_64")
+	for _, c := range []struct {
+		args []string
+		code int
+		says []string
+	}{
+		{[]string{torch}, exitUnsure, []string{"not there", "nvidia-nccl-cu12==2.21.5", "which torch-2.6.0"}},
+		{[]string{torch, "--lang", "zh"}, exitUnsure, []string{"由 nvidia-nccl-cu12==2.21.5 提供"}},
+		{[]string{torch, wheels}, exitOK, []string{"/nvidia/nccl/lib/libnccl.so.2 is taken", "version 2.21.5", "DT_RUNPATH"}},
+		{[]string{torch, other}, exitOK, []string{"version 2.27.5"}},
+		{[]string{other, wheels}, exitUsage, []string{"no wheel of torch"}},
+		{[]string{torch, put(t, t.TempDir(), "torch-2.6.0-cp312-cp312-manylinux_2_28_x86_64.whl", nil)}, exitUsage, []string{"several wheels of torch"}},
+		{[]string{torch, "--format", "json"}, exitUnsure, []string{`"provider": "nvidia-nccl-cu12==2.21.5"`, `"absent"`}},
+		{[]string{put(t, t.TempDir(), "torch-2.6.0-cp311-cp311-manylinux_2_28_x86_64.whl", []byte("PK\x03\x04 and no more"))}, exitUsage, []string{"central directory"}},
+	} {
+		code, out, errs := ncclinic(t, nil, append([]string{"check", "--explain-load", "libnccl.so.2"}, c.args...)...)
+		if code != c.code {
+			t.Errorf("%v: exit %d, want %d\n%s%s", c.args, code, c.code, out, errs)
+		}
+		must(t, strings.Join(c.args, " "), out+errs, c.says...)
+	}
+	code, out, _ := ncclinic(t, nil, "check", "--explain-load", "libcudart.so.12", torch)
+	must(t, "a library of the system", out, "the system's own loader path decides")
+	if code != exitUnsure {
 		t.Errorf("exit %d", code)
 	}
 }

@@ -12,6 +12,7 @@ type Target struct {
 	EnvAt      string   `json:"envAt,omitempty"`      // where an image keeps its environment
 	Tags       []string `json:"tags,omitempty"`       // of a wheel: cp311-cp311-manylinux1_x86_64
 	Requires   string   `json:"requires,omitempty"`   // of a wheel: Requires-Python
+	Wants      []string `json:"wants,omitempty"`      // of a CUDA wheel: Requires-Dist of NVIDIA's packages, nvidia-nccl-cu12==2.21.5
 	// MinDriver is the least NVIDIA driver for the CUDA family of its torch, from the tables.
 	MinDriver string `json:"minDriver,omitempty"`
 	// Node says whose driver and GPUs stand in Node: the path of a bundle, "here", or

@@ -101,6 +101,8 @@ type OpenOptions struct {
 	// Platform chooses from a multi-platform image: linux/amd64, linux/arm64 or only the
 	// architecture. Empty: that of this machine, or the only one there is.
 	Platform string
+	// Apart looks at a folder of packages as at an artefact, without this machine around it.
+	Apart bool
 }
 
 // ErrUnknownKind means that a file is no artefact that is known here.
@@ -455,6 +457,10 @@ func (t *Target) openDir(ctx context.Context, o OpenOptions) error {
 		return nil
 	}
 	if findSite(f, ".", 0) != "" {
+		if o.Apart {
+			t.Kind, t.FS, t.Site = KindSite, f, "/"
+			return nil
+		}
 		t.Kind, t.FS, t.Site = KindSite, nil, t.Path
 		return nil
 	}

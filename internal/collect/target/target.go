@@ -47,7 +47,7 @@ func Collect(ctx context.Context, t *source.Target, o Options, b *fact.Bundle) (
 	case t.Kind == source.KindEnv:
 		err = environment(ctx, t, m, o, b)
 	default:
-		err = packages(ctx, t, m, b)
+		err = packages(ctx, t, m, o, b)
 	}
 	b.Target.Read = t.BytesRead()
 	return m, err
@@ -137,7 +137,7 @@ func environment(ctx context.Context, t *source.Target, m *source.Machine, o Opt
 			fresh := fact.Bundle{Schema: b.Schema, Subject: b.Subject, Target: b.Target}
 			*b = fresh
 			t.Site = site
-			return packages(ctx, t, m, b)
+			return packages(ctx, t, m, o, b)
 		}
 	}
 	b.Python.LocalTorch, b.Python.Others = nil, nil
@@ -174,12 +174,13 @@ func siteOf(f fs.FS, prefix string) string {
 	return ""
 }
 
-// packages looks at packages alone.
-func packages(ctx context.Context, t *source.Target, m *source.Machine, b *fact.Bundle) error {
+// packages looks at packages alone. What the loader would find among them is told
+// only when somebody asks for a library: the system's are missing by design.
+func packages(ctx context.Context, t *source.Target, m *source.Machine, o Options, b *fact.Bundle) error {
 	if st, err := fs.Stat(t.FS, source.Rel(path.Join(t.Site, "torch"))); err != nil || !st.IsDir() {
 		return NotTorch{what(t)}
 	}
-	err := install.Collect(ctx, m, install.Options{Python: t.Site, Cwd: "/", NoLoads: true, Streamed: t.Streamed}, b)
+	err := install.Collect(ctx, m, install.Options{Python: t.Site, Cwd: "/", NoLoads: len(o.Also) == 0, Also: o.Also, Streamed: t.Streamed}, b)
 	if err != nil {
 		return err
 	}
@@ -271,7 +272,16 @@ func platformOf(t *source.Target, w *fact.Torch) (string, fact.Evidence) {
 	return "", fact.Evidence{}
 }
 
-// requires reads what METADATA says of Python and NCCL.
+// maxWants bounds the requirements that are kept.
+const maxWants = 40
+
+// requirement takes marker, spaces and the older form's parentheses from a requirement: nvidia-nccl-cu12==2.21.5.
+func requirement(s string) string {
+	s, _, _ = strings.Cut(s, ";")
+	return fact.Clip(strings.NewReplacer(" ", "", "\t", "", "(", "", ")", "").Replace(s), 200)
+}
+
+// requires reads what METADATA says of Python, NCCL and NVIDIA's other packages.
 func requires(t *source.Target, w *fact.Torch, b *fact.Bundle) {
 	file := path.Join(w.Dist.V.Dir, "METADATA")
 	f, err := t.FS.Open(source.Rel(file))
@@ -293,6 +303,11 @@ func requires(t *source.Target, w *fact.Torch, b *fact.Bundle) {
 		}
 		if v, ok := strings.CutPrefix(line, "Requires-Python:"); ok {
 			b.Target.Requires = fact.Clip(strings.TrimSpace(v), 100)
+		}
+		if v, ok := strings.CutPrefix(line, "Requires-Dist:"); ok && w.Accel() == fact.AccelCUDA && len(b.Target.Wants) < maxWants {
+			if r := requirement(v); strings.HasPrefix(r, "nvidia-") || strings.HasPrefix(r, "cuda-toolkit") {
+				b.Target.Wants = append(b.Target.Wants, r)
+			}
 		}
 		// A CPU build for another platform may name it too, behind a marker.
 		if v, ok := strings.CutPrefix(line, "Requires-Dist: nvidia-nccl-"); ok && w.Accel() == fact.AccelCUDA {

@@ -284,6 +284,31 @@ func OCI(images ...Image) Tree {
 	return out
 }
 
+// OCIDir writes an OCI layout of one image with one layer, the file layer, which is moved into it.
+func OCIDir(tb testing.TB, dir string, c Config, layer string) string {
+	tb.Helper()
+	f, err := os.Open(layer)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	sum := hex.EncodeToString(h.Sum(nil))
+	cfg := c.json()
+	m := fmt.Sprintf(`{"schemaVersion":2,"config":{"digest":"sha256:%s","size":%d},"layers":[{"digest":"sha256:%s","size":%d}]}`, digest(cfg), len(cfg), sum, n)
+	Tree{"oci-layout": `{"imageLayoutVersion":"1.0.0"}`, "blobs/sha256/" + digest(cfg): cfg, "blobs/sha256/" + digest(m): m,
+		"index.json": fmt.Sprintf(`{"schemaVersion":2,"manifests":[{"digest":"sha256:%s","size":%d,"platform":{"os":"linux","architecture":%q}}]}`, digest(m), len(m), c.Arch),
+	}.Write(tb, dir)
+	if err := os.Rename(layer, filepath.Join(dir, "blobs/sha256", sum)); err != nil {
+		tb.Fatal(err)
+	}
+	return dir
+}
+
 // DockerSave returns what docker save of older releases writes.
 func DockerSave(im Image) Tree {
 	out := Tree{"config.json": im.Config.json()}
@@ -323,6 +348,11 @@ func SquashfsOf(tb testing.TB, dir string, opts ...string) []byte {
 
 // SIF wraps a squashfs image as Apptainer does, arch being its two digits (02: amd64, 04: arm64).
 func SIF(squash []byte, arch string) []byte {
+	return append(SIFHead(int64(len(squash)), arch), squash...)
+}
+
+// SIFHead is what stands before a squashfs image of size bytes in a SIF.
+func SIFHead(size int64, arch string) []byte {
 	const total = 48
 	le := binary.LittleEndian
 	h := make([]byte, 128+total*585)
@@ -340,12 +370,12 @@ func SIF(squash []byte, arch string) []byte {
 	d[4] = 1
 	le.PutUint32(d[5:], 1)
 	le.PutUint64(d[17:], uint64(len(h)))
-	le.PutUint64(d[25:], uint64(len(squash)))
+	le.PutUint64(d[25:], uint64(size))
 	copy(d[73:], "squashfs")
 	le.PutUint32(d[201:], 1) // squashfs
 	le.PutUint32(d[205:], 2) // the primary system
 	copy(d[209:], arch)
-	return append(h, squash...)
+	return h
 }
 
 // Site is a folder of packages with a small CUDA build of torch, as a wheel has it.
