@@ -164,13 +164,10 @@ func realForms(t *testing.T, wheel, cuda string, turn int, all bool) {
 	os.RemoveAll(oci)
 
 	// The quickest level of each; xz, which packs 3 MB a second, leaves files of
-	// more than 16 MB as they are in all wheels but the smallest. Of the large
-	// wheels one is packed by every compressor and the others by zstd and one more in turn.
+	// more than 16 MB as they are. The small wheels and one of the large ones are
+	// packed by every compressor, the others by zstd and one more in turn.
 	zstd, lz4, lzo, gzip := []string{"zstd", "-Xcompression-level", "1"}, []string{"lz4"}, []string{"lzo", "-noD"}, []string{"gzip", "-Xcompression-level", "1"}
-	xz := []string{"xz"}
-	if b.Target.Size > 100e6 {
-		xz = append(xz, "-action", "uncompressed@type(f) && size(+16M)")
-	}
+	xz := []string{"xz", "-action", "uncompressed@type(f) && size(+16M)"}
 	more := [][]string{lz4, lzo, gzip, xz}
 	comps := [][]string{zstd}
 	switch {

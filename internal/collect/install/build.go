@@ -244,6 +244,11 @@ func (b *build) backends(cpu, py *buildLib) {
 		if !b.t.NCCLStatic.Looked() {
 			b.linkedIn("libtorch_cuda_cpp.so", "libtorch_cuda.so")
 		}
+		if !b.t.NCCLStatic.Looked() { // of a layer only parts of a library are kept
+			if at := b.staticVersion(gpu); at.Path != "" {
+				b.t.NCCLStatic = fact.Of(true, at)
+			}
+		}
 	default:
 		b.static(append(gpu, py, mono))
 	}
@@ -393,8 +398,9 @@ func (b *build) static(libs []*buildLib) {
 	b.staticVersion(libs)
 }
 
-// staticVersion reads the text of an NCCL that is linked in where constants stand.
-func (b *build) staticVersion(libs []*buildLib) {
+// staticVersion reads the text of an NCCL that is linked in where constants
+// stand, and says where it is; without a path when there is none.
+func (b *build) staticVersion(libs []*buildLib) fact.Evidence {
 	for _, l := range libs {
 		n := b.tr.at(l.path)
 		if l.elf() == nil || n.err != nil {
@@ -414,10 +420,12 @@ func (b *build) staticVersion(libs []*buildLib) {
 		}
 		f.Close()
 		if v != "" {
-			b.t.NCCLVersion = fact.Of(v, fact.FileExcerpt(l.path, "NCCL version "+v+"+cuda"+c))
-			return
+			at := fact.FileExcerpt(l.path, "NCCL version "+v+"+cuda"+c)
+			b.t.NCCLVersion = fact.Of(v, at)
+			return at
 		}
 	}
+	return fact.Evidence{}
 }
 
 // python reads the constants of libtorch_python: whether torch.distributed is

@@ -22,7 +22,7 @@ const (
 const (
 	Whole    = 96 << 20 // files up to this size are kept as they are; libtorch_python has up to 50 MB
 	headMax  = 24 << 20 // of a first segment without code
-	headCode = 12 << 20 // of a first segment with code: the texts of an NCCL that is linked in lie within (10.4 MB in torch 1.13.1)
+	headCode = 6 << 20  // of a first segment with code, and of longer ones without: NCCL's texts lie within
 	segMax   = 24 << 20 // of any other segment without code
 	tailKeep = 64 << 10 // section names and headers
 	headerN  = 16 << 10
@@ -84,6 +84,8 @@ func ELFSpans(head []byte, size int64, what What) []Span {
 				add(off, min(n, maxHead))
 			case typ == load && flags&exec == 0 && n <= maxSeg:
 				add(off, n)
+			case typ == load && flags&exec == 0: // constants, before fat binaries
+				add(off, maxCode)
 			}
 		}
 	}
