@@ -322,7 +322,7 @@ func (v *view) worldSize() int {
 
 // decideMemory judges GPU memory.
 func (v *view) decideMemory() {
-	es := v.ev("S206", "S221", "S155", "S534", "log-hip-out-of-memory")
+	es := v.ev("S206", "S221", "S155", "S540", "log-hip-out-of-memory")
 	for _, e := range v.ev("S207") {
 		if strings.Contains(e.Text, "CUDA") || strings.Contains(e.Text, "Cuda") || strings.Contains(e.Text, "alloc.h") || strings.Contains(e.Text, "cuda") {
 			es = append(es, e)
