@@ -283,6 +283,38 @@ func TestDeadJobs(t *testing.T) {
 			t.Errorf("%d, %+v", code, rep)
 		}
 	})
+	t.Run("waits", func(t *testing.T) {
+		bad := submit(t, "#!/bin/bash\nexit 1\n")
+		ended(t, c, bad)
+		held := submit(t, "#!/bin/bash\ntrue\n", "--hold")
+		waits := submit(t, "#!/bin/bash\ntrue\n", "--begin=now+1hour", "-a", "1-4")
+		never := submit(t, "#!/bin/bash\ntrue\n", "-d", "afterok:"+bad)
+		defer func() { _ = c.Command(t.Context(), "scancel", held, waits, never).Run() }()
+		for {
+			out, _ := c.Command(t.Context(), "scontrol", "show", "job", never).Output()
+			if strings.Contains(string(out), "DependencyNeverSatisfied") {
+				break
+			}
+			wait(t, 100*time.Millisecond)
+		}
+		for _, x := range []struct {
+			id, cause, fix string
+			code           int
+		}{{held, "job-held", "scontrol release " + held, 1}, {never, "job-dependency-failed", "ncclinic job " + bad, 1}, {waits, "", "", 0}} {
+			rep, code := explainJob(t, c, x.id)
+			if rep.cause() != x.cause || code != x.code || x.cause != "" && !strings.Contains(fmt.Sprint(rep.Findings[0].Fixes), x.fix) {
+				t.Errorf("%s: %d, %+v", x.id, code, rep)
+			}
+			if x.id == waits && (len(rep.Findings) != 1 || rep.Findings[0].ID != "job-waits" || rep.Job.ID != waits+"_[1-4]") {
+				t.Errorf("%+v", rep)
+			}
+		}
+		// A step names its job; the cluster may be told.
+		rep, code := explainJob(t, c, bad+".batch", "-M", c.Name)
+		if code != 3 || rep.Job.ID != bad || !strings.Contains(fmt.Sprint(rep.Problems), "the whole job is explained") {
+			t.Errorf("%d, %+v", code, rep)
+		}
+	})
 	t.Run("hostile name", func(t *testing.T) {
 		id := submit(t, "#!/bin/bash\necho x\nexit 3\n", "-J", "evil\n1.0\x1b[31m|\x1fx", "-o", "../work/evil-%j.out")
 		ended(t, c, id)

@@ -30,8 +30,11 @@ import (
 type jobFlags struct {
 	watch             bool
 	interval, silence time.Duration
-	limit             string
+	limit, cluster    string
 }
+
+// clusterName holds what names of clusters are made of.
+const clusterName = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 
 // Bounds of --interval: the controller serves the whole cluster.
 const minInterval = 5 * time.Second
@@ -73,7 +76,14 @@ per interval, and less often the longer nothing changes.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := slurmjob.ParseID(args[0])
 			if err != nil {
-				return usagef("%q: %s", args[0], a.tr(err.Error(), "不是作业号，例如 4711、4711_3（作业数组的任务 3）或 4711+1（异构作业的组件）"))
+				zh := "不是作业号，例如 4711、4711_3（作业数组的任务 3）或 4711+1（异构作业的组件）"
+				if errors.Is(err, slurmjob.ErrSeveral) {
+					zh = "指定了多个作业；请只给一个：4711_3 为数组的一个任务，4711 为整个数组（解释其中最先失败的任务）"
+				}
+				return usagef("%q: %s", args[0], a.tr(err.Error(), zh))
+			}
+			if id.Cluster = f.cluster; strings.Trim(f.cluster, clusterName) != "" || f.cluster == "all" {
+				return usagef("--clusters: %q: %s", f.cluster, a.tr("the name of one cluster", "应为一个集群的名称"))
 			}
 			switch {
 			case f.interval < minInterval:
@@ -100,6 +110,7 @@ per interval, and less often the longer nothing changes.`,
 	c.Flags().BoolVar(&f.watch, "watch", false, a.tr("wait until the job fails, ends or is silent for long, then report", "等到作业失败、结束或长时间没有输出时再报告"))
 	c.Flags().DurationVar(&f.interval, "interval", 30*time.Second, a.tr("with --watch: how often the controller is asked at first", "与 --watch 一起使用：最初询问控制器的间隔"))
 	c.Flags().DurationVar(&f.silence, "silence", 15*time.Minute, a.tr("with --watch: report a running job that writes nothing for this long", "与 --watch 一起使用：作业多久没有输出就报告"))
+	c.Flags().StringVarP(&f.cluster, "clusters", "M", "", a.tr("the cluster that the job is on, as for squeue (default: the one of this host)", "作业所在的集群，用法同 squeue（默认为本机所属集群）"))
 	c.Flags().StringVar(&f.limit, "limit", "", a.tr("read at most this much of each file, after decompression (10M, 2G)", "每个文件最多读取的字节数（解压后），如 10M、2G"))
 	return c
 }
@@ -157,9 +168,9 @@ func (a *app) job(ctx context.Context, m *source.Machine, id slurmjob.ID, o logs
 		addSilence(&rep, base.Set(), j, silent, last)
 	}
 	rep.Ran = mergeRan(append(rep.Ran, contribute(&rep, l, base)...))
-	rep.Problems = append(a.jobProblems(ans), rep.Problems...)
+	rep.Problems = append(a.jobProblems(ans, id), rep.Problems...)
 	rep.Job = j
-	withID(&rep, j)
+	withID(&rep, j, id.Cluster)
 	return a.showJob(&rep, bothTexts{base, lb})
 }
 
@@ -237,9 +248,15 @@ func addSilence(rep *diag.Report, set *diag.Set, j *fact.Job, silent time.Durati
 	rep.Findings = append([]diag.Finding{f}, slices.DeleteFunc(rep.Findings, func(f diag.Finding) bool { return f.ID == "unknown" })...)
 }
 
-// withID puts the job's number into commands that stand for any job.
-func withID(rep *diag.Report, j *fact.Job) {
-	r := strings.NewReplacer("$SLURM_JOB_ID", j.ID, "JOBID", j.ID)
+// withID puts the job's number, and its cluster, into commands that stand for any job.
+func withID(rep *diag.Report, j *fact.Job, cluster string) {
+	words := []string{"$SLURM_JOB_ID", j.ID, "JOBID", j.ID}
+	if cluster != "" {
+		for _, tool := range []string{"sacct", "scontrol", "squeue", "scancel", "sinfo", "ncclinic job"} {
+			words = append(words, tool+" ", tool+" -M "+cluster+" ")
+		}
+	}
+	r := strings.NewReplacer(words...)
 	for i := range rep.Findings {
 		f := &rep.Findings[i]
 		for k := range f.Needs {
@@ -293,9 +310,16 @@ func (a *app) sideWords(side string, ans *slurmjob.Answer) string {
 }
 
 // jobProblems says what could not be had: half of the facts must not look like all.
-func (a *app) jobProblems(ans *slurmjob.Answer) []fact.Problem {
+func (a *app) jobProblems(ans *slurmjob.Answer, id slurmjob.ID) []fact.Problem {
 	var out []fact.Problem
 	j := ans.Job
+	if id.Step != "" {
+		why := a.tr("a step; the whole job is explained", "是作业步；解释的是整个作业")
+		if ans.Sides[slurmjob.SideSacct] == slurmjob.Knows && !slices.ContainsFunc(j.Steps, func(s fact.JobStep) bool { return s.ID == id.Step }) {
+			why = a.tr("the job has no such step; the whole job is explained", "作业没有这个作业步；解释的是整个作业")
+		}
+		out = append(out, fact.Problem{What: id.String() + "." + id.Step, Why: why})
+	}
 	if s := ans.Sides[slurmjob.SideSacct]; s != slurmjob.Knows || ans.Why[slurmjob.SideSacct] != "" {
 		why := a.sideWords(slurmjob.SideSacct, ans)
 		if s == slurmjob.Knows {

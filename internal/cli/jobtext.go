@@ -118,6 +118,9 @@ func (a *app) exitWords(e fact.ExitStatus) string {
 func (a *app) jobTime(j *fact.Job) string {
 	var parts []string
 	if s, ok := j.Start.Get(); ok {
+		if fact.Phase(j.State.Or("")) == fact.JobWaits && len(j.Before) == 0 { // Slurm's guess
+			return fmt.Sprintf(a.tr("expected to start at %s", "预计开始于 %s"), s)
+		}
 		parts = append(parts, fmt.Sprintf(a.tr("started %s", "开始于 %s"), s))
 	}
 	if n, ok := j.Seconds.Get(); ok && j.Start.IsKnown() {

@@ -170,6 +170,9 @@ func (v *view) report() diag.Report {
 		rep.Verdict = diag.Unknown
 		rep.Findings = append(rep.Findings, v.undecided())
 	}
+	for _, f := range v.notes {
+		rep.Findings = append(rep.Findings, *f)
+	}
 	for i := range rep.Findings {
 		f := &rep.Findings[i]
 		f.Evidence = once(f.Evidence)

@@ -246,7 +246,10 @@ func (v *view) jobCancelled(j *fact.Job) {
 		c.cert = diag.Likely
 		c.needs = []string{"sacct -j " + j.ID + " -o JobID,State%30,ExitCode,End"}
 	case j.UID.IsKnown() && by == itoa(j.UID.V) || by == j.User.Or(""):
-		c.args["variant"], c.args["user"] = "owner", j.User.Or(by)
+		c.args["variant"], c.args["user"], c.args["owner"] = "owner", j.User.Or(by), "1"
+		if by == "0" || by == "root" {
+			c.args["variant"] = "owner-root"
+		}
 		at = j.CancelledBy.At
 	case by == "0" || by == "root":
 		c.args["variant"] = "root"
@@ -301,24 +304,6 @@ func quote(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
-
-// never are the reasons for which a job waits and will never start as it is:
-// what it asks for is above a limit for one job, exists nowhere, or waits for a job that failed.
-var never = []string{"DependencyNeverSatisfied", "BadConstraints", "PartitionNodeLimit", "PartitionTimeLimit", "InvalidAccount", "InvalidQOS", "ReservationInvalid",
-	"AssocMaxWallDurationPerJobLimit", "QOSMaxWallDurationPerJobLimit", "QOSMaxCpuPerJobLimit", "QOSMaxNodePerJobLimit", "QOSMaxGRESPerJob",
-	"QOSMaxMemoryPerJob", "AssocMaxCpuPerJobLimit", "AssocMaxNodePerJobLimit", "AssocMaxGRESPerJob", "AssocMaxMemPerJob", "QOSMaxGRESPerNode",
-	"QOSMaxCpuPerNode", "QOSMaxMemoryPerNode", "QOSMinGRES", "QOSMinCpuNotSatisfied", "QOSMinMemory", "MaxMemPerLimit", "AssocMaxMemPerNode"}
-
-// jobWaits judges a job that has not started, or that waits again.
-func (v *view) jobWaits(j *fact.Job) {
-	if r, ok := j.Reason.Get(); ok && slices.Contains(never, strings.TrimSuffix(r, "_")) {
-		v.slurmSays(cand{id: "slurm-request-impossible", args: diag.Args{"variant": "waits", "reason": r}}, j.Reason.At)
-	}
-	v.jobBefore(j)
-}
-
-// jobRuns judges a job that runs: an earlier run may have ended badly.
-func (v *view) jobRuns(j *fact.Job) { v.jobBefore(j) }
 
 // jobBefore tells how the run before a requeue ended, of a job that has not ended yet.
 func (v *view) jobBefore(j *fact.Job) {

@@ -38,6 +38,7 @@ type view struct {
 	allSig    map[string][]*fact.Event // with those that were survived
 	used      map[string]bool          // signatures that a decider has judged
 	cands     []cand
+	notes     []*diag.Finding // what is no fault
 	exc       []*fact.Exception
 	dead      bool
 	looked    bool        // dead is known

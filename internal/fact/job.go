@@ -23,6 +23,7 @@ type Job struct {
 	State       Val[string]     `json:"state,omitzero"`       // one word: COMPLETED, FAILED, OUT_OF_MEMORY …
 	CancelledBy Val[string]     `json:"cancelledBy,omitzero"` // user id, as "CANCELLED by 1000" says
 	Reason      Val[string]     `json:"reason,omitzero"`      // of scontrol: why it waits, or why it ended
+	Dependency  Val[string]     `json:"dependency,omitzero"`  // what it waits for: afterok:69(failed)
 	Exit        Val[ExitStatus] `json:"exit,omitzero"`        // of the batch script
 	Derived     Val[ExitStatus] `json:"derived,omitzero"`     // the highest of all steps
 	Restarts    Val[int]        `json:"restarts,omitzero"`

@@ -63,12 +63,14 @@ type asker struct {
 	mu  sync.Mutex
 	ans *Answer
 	env []string
+
+	cluster string
 }
 
 // Ask finds out what Slurm knows of a job. With an array or a heterogeneous
 // job as a whole it takes the part that tells most: the first that failed.
 func Ask(ctx context.Context, m *source.Machine, id ID) (*Answer, error) {
-	a := &asker{m: m, ctx: ctx, ans: &Answer{Sides: map[string]string{}, Why: map[string]string{}}, env: environment(m)}
+	a := &asker{m: m, ctx: ctx, ans: &Answer{Sides: map[string]string{}, Why: map[string]string{}}, env: environment(m), cluster: id.Cluster}
 	if m.Runner == nil {
 		return a.ans, ErrNoSlurm
 	}
@@ -116,6 +118,9 @@ func (a *asker) run(limit time.Duration, name string, args ...string) (source.Re
 	p, err := a.m.Runner.LookPath(name)
 	if err != nil {
 		return source.Result{}, errNoTool
+	}
+	if a.cluster != "" {
+		args = append([]string{"--clusters=" + a.cluster}, args...)
 	}
 	r, err := a.m.Runner.Run(a.ctx, source.Cmd{Path: p, Args: args, Env: a.env, Timeout: limit, MaxOut: maxAnswer, Dir: "/"})
 	switch {
@@ -223,6 +228,9 @@ func (a *asker) ansWhy(side, why string) {
 // merge builds the job from what both sides say.
 func (a *asker) merge(id ID, shows []show, recs []record) {
 	sacctCmd, showCmd := "sacct -j "+id.String(), "scontrol show job "+id.String()
+	if id.Cluster != "" {
+		sacctCmd, showCmd = "sacct -M "+id.Cluster+" -j "+id.String(), "scontrol -M "+id.Cluster+" show job "+id.String()
+	}
 	// The runs of each part of the job, in order; the last one is the current one.
 	type one struct {
 		job  *fact.Job
@@ -411,7 +419,7 @@ func look(m *source.Machine, path string, j *fact.Job) (os.FileInfo, string) {
 
 // Poll asks the controller alone, once.
 func Poll(ctx context.Context, m *source.Machine, id ID) (*fact.Job, error) {
-	a := &asker{m: m, ctx: ctx, ans: &Answer{Sides: map[string]string{}, Why: map[string]string{}}, env: environment(m)}
+	a := &asker{m: m, ctx: ctx, ans: &Answer{Sides: map[string]string{}, Why: map[string]string{}}, env: environment(m), cluster: id.Cluster}
 	shows := a.scontrol(id)
 	if err := ctx.Err(); err != nil {
 		return nil, err

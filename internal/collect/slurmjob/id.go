@@ -16,6 +16,9 @@ type ID struct {
 	Job  string // 4711
 	Task string // of an array: 3
 	Comp string // of a heterogeneous job: 1
+
+	Step    string // that was named behind the job: 0, batch; jobs are explained as a whole
+	Cluster string // of several that share one accounting; "": the client's own
 }
 
 func (id ID) String() string {
@@ -37,11 +40,18 @@ const maxJob = 1<<32 - 16
 // ErrID is returned for what is no job id.
 var ErrID = errors.New("not a job id such as 4711, 4711_3 (task 3 of an array) or 4711+1 (component of a heterogeneous job)")
 
-// ParseID reads a job id. A step behind it (4711.0) is left out: jobs are
-// explained as a whole.
+// ErrSeveral is returned for an expression that names several tasks or jobs.
+var ErrSeveral = errors.New("names several jobs; give one: 4711_3 for a task of an array, or 4711 for the array, of which the first task that failed is explained")
+
+var severalForm = lazyre.New(`^\d{1,10}(?:_\[[\d,:%-]{1,1000}\]|_\d+-\d+|(?:[+_.]\w+)?(?:,[\w+.]+)+)$`)
+
+// ParseID reads a job id, with or without a step behind it.
 func ParseID(s string) (ID, error) {
 	m := idForm.FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {
+		if severalForm.MatchString(strings.TrimSpace(s)) {
+			return ID{}, ErrSeveral
+		}
 		return ID{}, ErrID
 	}
 	for _, d := range m[1:4] {
@@ -52,5 +62,5 @@ func ParseID(s string) (ID, error) {
 	if n, _ := strconv.ParseUint(m[1], 10, 64); n == 0 {
 		return ID{}, ErrID
 	}
-	return ID{m[1], m[2], m[3]}, nil
+	return ID{Job: m[1], Task: m[2], Comp: m[3], Step: strings.TrimPrefix(m[4], ".")}, nil
 }

@@ -123,7 +123,7 @@ func records(rows []row) []record {
 			continue
 		}
 		if m[4] == "" {
-			out = append(out, record{id: ID{m[1], m[2], m[3]}, shown: r["JobID"], job: r})
+			out = append(out, record{id: ID{Job: m[1], Task: m[2], Comp: m[3]}, shown: r["JobID"], job: r})
 			continue
 		}
 		base := r["JobID"][:len(r["JobID"])-len(m[4])-1]

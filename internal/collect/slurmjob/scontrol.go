@@ -93,7 +93,11 @@ func (s *show) node(l string) {
 func (s *show) id() ID {
 	switch {
 	case s.kv["ArrayJobId"] != "" && s.kv["ArrayTaskId"] != "":
-		return ID{Job: s.kv["ArrayJobId"], Task: s.kv["ArrayTaskId"]}
+		task := s.kv["ArrayTaskId"]
+		if strings.Trim(task, "0123456789") != "" {
+			task = "[" + task + "]" // tasks that wait together, as sacct and squeue write them
+		}
+		return ID{Job: s.kv["ArrayJobId"], Task: task}
 	case s.kv["HetJobId"] != "" && s.kv["HetJobOffset"] != "":
 		return ID{Job: s.kv["HetJobId"], Comp: s.kv["HetJobOffset"]}
 	}
@@ -139,6 +143,7 @@ func (s *show) fill(j *fact.Job, cmd string) {
 	}
 	str(&j.Name, "JobName", "Name")
 	str(&j.Reason, "Reason")
+	str(&j.Dependency, "Dependency")
 	str(&j.Partition, "Partition")
 	str(&j.QOS, "QOS")
 	str(&j.Submit, "SubmitTime")
