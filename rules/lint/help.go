@@ -378,3 +378,19 @@ func (c *Ctx) inHeredoc(line int) bool {
 	}
 	return false
 }
+
+// variableOption is the name of the shell variable that a directive has for a
+// value, which sbatch does not expand: --nodes=${NODES}. "" is none.
+func (c *Ctx) variableOption(name string) string {
+	d := c.S.Opt(name)
+	if d == nil {
+		return ""
+	}
+	m := oneVariable.FindStringSubmatch(d.Value)
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}
+
+var oneVariable = lazyre.New(`^\$\{?([A-Za-z_]\w*)\}?$`)

@@ -8,7 +8,9 @@ import (
 )
 
 var _ = Checks.Add("master-addr-per-rank", func(c *Ctx) {
-	if c.nodes() < 2 {
+	// --nodes=${NODES} is refused, but says that there are to be several.
+	meant := c.nodes() == 0 && c.variableOption("nodes") != ""
+	if c.nodes() < 2 && !meant {
 		return
 	}
 	bad := func(w fact.Word) bool {
@@ -33,7 +35,7 @@ var _ = Checks.Add("master-addr-per-rank", func(c *Ctx) {
 		if st == nil || st.Tool != "srun" || st.EffNodes == 1 || l.Cond > 0 {
 			return
 		}
-		if n, ok := num(l.Nnodes); ok && n == 1 {
+		if n, ok := num(l.Nnodes); ok && n == 1 || meant && !given(l.Nnodes) {
 			return
 		}
 		for _, w := range []fact.Word{l.Endpoint, l.MasterAddr} {

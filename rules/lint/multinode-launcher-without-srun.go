@@ -66,6 +66,11 @@ var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
 			if first == nil {
 				first = l
 			}
+			for _, w := range l.Args {
+				if w.Text == "hydra/launcher=torchrun" && !l.Open {
+					plain = false // it is a launcher, of this node
+				}
+			}
 		}
 	}
 	if first == nil || usesSrun(c) {

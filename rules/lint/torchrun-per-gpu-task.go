@@ -10,7 +10,15 @@ import (
 var _ = Checks.Add("torchrun-per-gpu-task", func(c *Ctx) {
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
 		st := c.stepOf(l)
-		if st == nil || !c.inSrun(l) || !distributed(l) || l.Kind == fact.LaunchHorovod || st.EffTPN < 2 {
+		if st == nil || !c.inSrun(l) || !distributed(l) || l.Kind == fact.LaunchHorovod {
+			return
+		}
+		if st.EffTPN < 2 {
+			// --ntasks-per-node=${GPUS} and --nproc_per_node=${GPUS}: whatever it is.
+			v := c.variableOption("ntasks-per-node")
+			if hs := c.S.HolesOf(l.Nproc.Val); v != "" && elastic(l) && len(hs) == 1 && len([]rune(l.Nproc.Val)) == 1 && hs[0].Name == v && hs[0].Kind == "var" && !st.Unknown && st.Opt("ntasks") == nil && st.Opt("ntasks-per-node") == nil && st.Opt("nodes") == nil {
+				c.Hit(l.Pos, "variant", "same", "launcher", l.Kind, "tasks", "$"+v, "nproc", "$"+v, "ranks", "").Certainty = diag.Likely
+			}
 			return
 		}
 		if l.Kind == fact.LaunchDeepSpeed && given(l.Hostfile) && c.gpus() > 1 {
