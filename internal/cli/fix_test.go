@@ -55,7 +55,7 @@ func TestFixBadInput(t *testing.T) {
 		{[]string{put("q.json", `{"schema":"ncclinic.plan/v1"}`)}, 2, "neither a report nor facts"},
 		{[]string{demoFacts, "--torch", "2.99"}, 1, "the table ends at torch 2.15.0, read 2026-11-30"},
 		{[]string{demoFacts, "--torch", "2.15.0"}, 1, "cu130 needs driver 580.65.06 or newer, gpu-h100-07 has 535.161.08"},
-		{[]string{demoFacts, "--gpu", "H100X"}, 1, "the compute capability of H100X"},
+		{[]string{demoFacts, "--gpu", "H150"}, 1, "the compute capability of H150, which the table of GPUs does not hold (is H100 meant?)"},
 		{[]string{demoFacts, "--driver", "580.65.06"}, 1, "580.65.06 was given by hand; the facts say 535.161.08"},
 		{[]string{demoFacts, "--gpu", "GH200"}, 1, "GH200 sits beside an Arm CPU"},
 	} {

@@ -254,7 +254,7 @@ func (a *app) addNode(ctx context.Context, b *fact.Bundle, t targetFlags) error 
 			g := fact.GPU{Index: i, Name: n, CapFrom: "flag"}
 			if c := capForm.FindStringSubmatch(n); c != nil {
 				g.Name, g.Cap = "GPU "+c[1]+"."+c[2], c[1]+"."+c[2]
-			} else if g.Cap = tables.CapOf(n); g.Cap == "" {
+			} else if g.Cap = tables.GPUCap(n); g.Cap == "" {
 				return usagef("--gpu: %q %s", n, a.tr("is not known here; its compute capability, such as 9.0, will do", "未收录；可改为填写计算能力，如 9.0"))
 			}
 			gs = append(gs, g)

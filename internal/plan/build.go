@@ -37,36 +37,18 @@ func (in *Input) judge(b build) fit {
 		f.why, f.soft = &r, soft
 		return f
 	}
+	if in.amd {
+		return in.judgeROCm(f, no)
+	}
 	cuda := tables.TagCUDA(b.tag)
 	if cuda == "" {
 		return no(true, "not-cuda")
 	}
-	if !b.listed {
-		if tables.HasRelease(b.torch) == tables.No {
-			return no(false, "no-release")
-		}
-		tags := tables.WheelTags(b.torch)
-		if tags == nil {
-			return no(true, "beyond-table", "end", tables.NewestRelease(), "read", tables.Read)
-		}
-		if !slices.Contains(tags, b.tag) {
-			return no(false, "no-build", "tags", strings.Join(tags, ", "))
-		}
-		if in.Python != "" && tables.HasPython(b.torch, in.Python) == tables.No {
-			return no(false, "python", "python", in.Python, "pythons", strings.Join(tables.Pythons(b.torch), ", "))
-		}
-		if g := tables.WheelGlibc(b.torch, b.tag, in.Machine); g != "" && in.Glibc != "" && tables.Compare(in.Glibc, g) < 0 {
-			return no(false, "glibc", "need", g, "glibc", in.Glibc)
-		}
+	if r, soft, ok := in.wheel(&f, tables.WheelTags(b.torch)); !ok {
+		return no(soft, r.ID, pairs(r.Args)...)
 	}
-	if b.glibc != "" && in.Glibc != "" && tables.Compare(in.Glibc, b.glibc) < 0 {
-		return no(false, "glibc", "need", b.glibc, "glibc", in.Glibc)
-	}
-	if in.Python == "" {
-		f.needs = append(f.needs, why("need-python", "pythons", strings.Join(tables.Pythons(b.torch), ", ")))
-	}
-	for i := range in.Nodes {
-		if r, ok := in.driver(&f, &in.Nodes[i], cuda); !ok {
+	for i := range in.real {
+		if r, ok := in.driver(&f, &in.real[i], cuda); !ok {
 			return no(false, r.ID, pairs(r.Args)...)
 		}
 	}
@@ -74,8 +56,8 @@ func (in *Input) judge(b build) fit {
 	if archs == nil {
 		return no(true, "archs-unknown", "machine", in.Machine)
 	}
-	for i := range in.Nodes {
-		n := &in.Nodes[i]
+	for i := range in.real {
+		n := &in.real[i]
 		if len(n.GPUs) == 0 {
 			f.needs = append(f.needs, why("need-gpu", "archs", strings.Join(archs, " ")))
 		}
@@ -98,6 +80,35 @@ func (in *Input) judge(b build) fit {
 		f.gives = append(f.gives, why("minor", "cuda", cuda, "driver", in.oldest(), "need", tables.ToolkitDriver(cuda)))
 	}
 	return f
+}
+
+// wheel says whether a build was published and is for this Python and glibc.
+func (in *Input) wheel(f *fit, tags []string) (r Reason, soft, ok bool) {
+	b := &f.build
+	if !b.listed {
+		if tables.HasRelease(b.torch) == tables.No {
+			return why("no-release"), false, false
+		}
+		if tags == nil {
+			return why("beyond-table", "end", tables.NewestRelease(), "read", tables.Read), true, false
+		}
+		if !slices.Contains(tags, b.tag) {
+			return why("no-build", "tags", strings.Join(tags, ", ")), false, false
+		}
+		if in.Python != "" && tables.HasPython(b.torch, in.Python) == tables.No {
+			return why("python", "python", in.Python, "pythons", strings.Join(tables.Pythons(b.torch), ", ")), false, false
+		}
+		if g := tables.WheelGlibc(b.torch, b.tag, in.Machine); g != "" && in.Glibc != "" && tables.Compare(in.Glibc, g) < 0 {
+			return why("glibc", "need", g, "glibc", in.Glibc), false, false
+		}
+	}
+	if b.glibc != "" && in.Glibc != "" && tables.Compare(in.Glibc, b.glibc) < 0 {
+		return why("glibc", "need", b.glibc, "glibc", in.Glibc), false, false
+	}
+	if in.Python == "" {
+		f.needs = append(f.needs, why("need-python", "pythons", strings.Join(tables.Pythons(b.torch), ", ")))
+	}
+	return Reason{}, false, true
 }
 
 // driver tries one node's driver.
@@ -154,7 +165,7 @@ func (in *Input) allDataCenter(n *Node) tables.Answer {
 // oldest returns the oldest driver of the nodes, "" when none is known.
 func (in *Input) oldest() string {
 	d := ""
-	for _, n := range in.Nodes {
+	for _, n := range in.real {
 		if n.Driver != "" && (d == "" || tables.Compare(n.Driver, d) < 0) {
 			d = n.Driver
 		}
@@ -181,9 +192,18 @@ func family(cuda string) string {
 // those that were published.
 func (in *Input) builds(version string) []build {
 	if in.Index != nil {
-		return in.Index.builds(version, in.Python, in.Machine)
+		return in.Index.builds(version, in.Python, in.Machine, in.amd)
 	}
 	var out []build
+	if in.amd {
+		for _, t := range tables.ROCmTags(version) {
+			out = append(out, build{torch: version, tag: t, local: true})
+		}
+		if out == nil {
+			out = []build{{torch: version, tag: "rocm"}}
+		}
+		return out
+	}
 	for _, t := range tables.WheelTags(version) {
 		out = append(out, build{torch: version, tag: t, local: true})
 	}

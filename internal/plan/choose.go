@@ -15,6 +15,7 @@ func Make(in Input) (*Plan, error) {
 		return nil, err
 	}
 	in.fill()
+	in.amd = slices.Equal(in.makers(), []string{tables.AMD})
 	p := &Plan{Schema: Schema, Tables: ends(), Python: in.Python, Machine: in.Machine, Glibc: in.Glibc, Nodes: in.Nodes,
 		Wish: in.Wish, Pins: in.Pins, Options: []Option{}, Rejected: []Reject{}, Impossible: []Reason{}, Unknown: []Reason{}, Notes: []Reason{}}
 	if p.Pins == nil {
@@ -30,9 +31,20 @@ func Make(in Input) (*Plan, error) {
 		p.Impossible = append(p.Impossible, r)
 		return p, nil
 	}
+	if r, stop := in.otherKind(&w); stop {
+		p.Impossible = append(p.Impossible, r)
+		w.tag = ""
+	}
+	if w.empty != "" {
+		p.Impossible = append(p.Impossible, why("wish-empty", "wish", w.text))
+		w = wish{text: w.text, any: true}
+	}
+	said := len(p.Impossible)
 	t := in.try()
 	in.options(p, &w, t)
 	in.reject(p, &w, t)
+	p.Impossible = slices.Insert(p.Impossible, said, in.dropped()...)
+	in.tool(p)
 	for i := range p.Options {
 		in.steps(&p.Options[i])
 	}
@@ -49,6 +61,12 @@ func (in *Input) fill() {
 			if gpus[k].Cap == "" {
 				gpus[k].Cap = tables.GPUCap(gpus[k].Name)
 			}
+			if m := tables.Maker(gpus[k].Name); m != tables.NVIDIA && gpus[k].Cap == "" {
+				gpus[k].Maker = m
+			}
+			if gpus[k].Maker == tables.AMD {
+				gpus[k].GFX = tables.GFX(gpus[k].Name)
+			}
 		}
 		nodes[i].GPUs = gpus
 		if gpus == nil {
@@ -59,6 +77,7 @@ func (in *Input) fill() {
 		nodes = []Node{{GPUs: []GPU{}}}
 	}
 	in.Nodes = nodes
+	in.real = in.supported()
 	if in.Machine == "" { // a Grace GPU tells
 		for _, n := range nodes {
 			for _, g := range n.GPUs {
@@ -83,7 +102,7 @@ func (in *Input) foreign() (Reason, bool) {
 	case in.Machine != "x86_64" && in.Machine != "aarch64":
 		return why("machine", "machine", in.Machine), true
 	}
-	return Reason{}, false
+	return in.otherMaker()
 }
 
 // unknowns says which facts are missing and how to get them.
@@ -96,12 +115,20 @@ func (in *Input) unknowns(p *Plan) {
 		driver = driver || n.Driver == ""
 		gpu = gpu || len(n.GPUs) == 0
 		for _, g := range n.GPUs {
-			if g.Cap == "" {
-				p.Unknown = append(p.Unknown, why("ask-gpu-name", "gpu", g.Name, "near", nearGPU(g.Name)))
+			switch near := nearGPU(g.Name); {
+			case g.Maker == tables.AMD && g.GFX == "":
+				p.Unknown = append(p.Unknown, why("ask-gfx", "gpu", g.Name))
+			case g.Cap != "" || g.Maker != "":
+			case near != "" && !strings.EqualFold(near, g.Name):
+				p.Unknown = append(p.Unknown, why("ask-gpu-near", "gpu", g.Name, "near", near))
+			default:
+				p.Unknown = append(p.Unknown, why("ask-gpu-name", "gpu", g.Name))
 			}
 		}
 	}
-	if driver {
+	if in.amd {
+		p.Unknown = append(p.Unknown, why("ask-amdgpu"))
+	} else if driver {
 		p.Unknown = append(p.Unknown, why("ask-driver"))
 	}
 	if gpu {
@@ -119,9 +146,8 @@ func (in *Input) contradictions(p *Plan) {
 			if tables.GraceHost(g.Name) && in.Machine == "x86_64" {
 				p.Notes = append(p.Notes, why("grace-x86", "gpu", g.Name))
 			}
-			first, _ := tables.CapCUDA(g.Cap)
-			if d := tables.ToolkitDriver(first); d != "" && n.Driver != "" && tables.Compare(n.Driver, branch(d)) < 0 {
-				p.Notes = append(p.Notes, why("driver-before-gpu", "gpu", g.Label(), "driver", n.Driver, "cuda", first, "need", d))
+			if g.Maker == tables.AMD && n.Driver != "" {
+				p.Notes = append(p.Notes, why("driver-not-amd", "gpu", g.Label(), "driver", n.Driver))
 			}
 		}
 		if n.Compat != "" && n.Driver != "" {
@@ -130,6 +156,9 @@ func (in *Input) contradictions(p *Plan) {
 		if n.Driver != "" && tables.FamilyDriver(tables.DriverCUDA(n.Driver)) == "" {
 			p.Notes = append(p.Notes, why("driver-beyond", "driver", n.Driver))
 		}
+	}
+	for _, r := range in.early() {
+		p.Notes = append(p.Notes, why("driver-before-gpu", pairs(r.Args)...))
 	}
 	for _, b := range tables.KnownBadNCCL(in.Have.NCCL, in.Machine, in.gpuNames()) {
 		p.Notes = append(p.Notes, why("nccl-"+b.ID, "nccl", in.Have.NCCL, "fixed", b.Fixed))
@@ -172,10 +201,14 @@ func (in *Input) try() []trial {
 			installed = "cu" + strings.ReplaceAll(in.Have.CUDA, ".", "")
 		}
 		keep := ""
-		if in.Have.public() == v && in.Have.Accel == "cuda" && !in.Have.NoNCCL {
+		if in.Have.public() == v && (in.Have.Accel == "cuda" || in.amd && in.Have.Accel == "rocm") && !in.Have.NoNCCL {
 			keep = installed
 		}
-		t.best = best(t.fits, keep)
+		if in.amd {
+			t.best = bestROCm(t.fits, keep)
+		} else {
+			t.best = best(t.fits, keep)
+		}
 		out = append(out, t)
 	}
 	return out
@@ -405,7 +438,8 @@ func abs(n int) int {
 
 // option describes a build that does.
 func (in *Input) option(f *fit, id string) Option {
-	o := Option{ID: id, Torch: f.torch, Tag: f.tag, Local: f.local, CUDA: tables.TagCUDA(f.tag), How: f.how, Certainty: proven,
+	f.needs = append(f.needs, in.contradicted()...)
+	o := Option{ID: id, Torch: f.torch, Tag: f.tag, Local: f.local, CUDA: tables.TagCUDA(f.tag), ROCm: tables.TagROCm(f.tag), How: f.how, Certainty: proven,
 		NCCL: tables.TagNCCL(f.torch, f.tag), Needs: f.needs, GivesUp: f.gives, Steps: []Step{}}
 	if len(f.needs) > 0 {
 		o.Certainty = possible
@@ -420,7 +454,8 @@ func (in *Input) option(f *fit, id string) Option {
 	for _, b := range tables.KnownBadNCCL(o.NCCL, in.Machine, in.gpuNames()) {
 		o.GivesUp = append(o.GivesUp, why("nccl-"+b.ID, "nccl", o.NCCL, "fixed", b.Fixed))
 	}
-	if in.Have.public() == f.torch && in.Have.Accel == "cuda" && in.Have.CUDA == o.CUDA && !in.Have.NoNCCL {
+	if in.Have.public() == f.torch && in.Have.Accel == "cuda" && in.Have.CUDA == o.CUDA && !in.Have.NoNCCL ||
+		in.amd && in.Have.Accel == "rocm" && in.Have.Version == o.Requirement() && !in.Have.NoNCCL {
 		o.Installed = true
 	}
 	if o.Needs == nil {

@@ -85,7 +85,7 @@ func (e *Env) url(tag string) string {
 	switch {
 	case base == "":
 		base = PyTorchIndex
-	case strings.HasSuffix(base, "/simple"), cudaTag(base[strings.LastIndexByte(base, '/')+1:]):
+	case strings.HasSuffix(base, "/simple"), buildTag(base[strings.LastIndexByte(base, '/')+1:]):
 		return base
 	}
 	return base + "/" + tag

@@ -122,9 +122,10 @@ func (ix *Index) versions() []string {
 	return out
 }
 
-// builds lists the CUDA builds of a release for a Python and a machine. A wheel
+// builds lists the CUDA builds of a release for a Python and a machine, or those
+// for ROCm. A wheel
 // without a local tag is what the package index has: its CUDA is in the tables.
-func (ix *Index) builds(version, python, machine string) []build {
+func (ix *Index) builds(version, python, machine string, amd bool) []build {
 	var out []build
 	for _, w := range ix.wheels {
 		if w.Version != version || machine != "" && w.Machine != machine || python != "" && w.Python != tables.PythonMinor(python) {
@@ -141,7 +142,7 @@ func (ix *Index) builds(version, python, machine string) []build {
 			}
 			b.tag, b.local = "cu"+strings.ReplaceAll(cuda, ".", ""), false
 		}
-		if tables.TagCUDA(b.tag) == "" {
+		if amd && tables.TagROCm(b.tag) == "" || !amd && tables.TagCUDA(b.tag) == "" {
 			continue
 		}
 		// Of two wheels of one build the one whose name tells is surer.

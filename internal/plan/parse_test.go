@@ -77,8 +77,8 @@ func TestImpossible(t *testing.T) {
 }
 
 func TestUnknown(t *testing.T) {
-	p := mustMake(t, Input{Python: "3.11", Nodes: []Node{{Driver: "580.65.06", GPUs: []GPU{{Name: "H100X"}}}}})
-	if len(p.Unknown) != 1 || p.Unknown[0].ID != "ask-gpu-name" || p.Unknown[0].Args["near"] != "H100" {
+	p := mustMake(t, Input{Python: "3.11", Nodes: []Node{{Driver: "580.65.06", GPUs: []GPU{{Name: "H150"}}}}})
+	if len(p.Unknown) != 1 || p.Unknown[0].ID != "ask-gpu-near" || p.Unknown[0].Args["near"] != "H100" {
 		t.Errorf("unknown GPU: %+v", p.Unknown)
 	}
 	if len(p.Options) == 0 || p.Options[0].Certainty != possible {
@@ -99,7 +99,7 @@ func TestNotes(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	for want, in := range map[string]Input{
-		"cap-differs":       {Python: "3.11", Nodes: []Node{{Driver: "580.65.06", GPUs: []GPU{{"A100", "9.0"}}}}},
+		"cap-differs":       {Python: "3.11", Nodes: []Node{{Driver: "580.65.06", GPUs: []GPU{{Name: "A100", Cap: "9.0"}}}}},
 		"grace-x86":         {Python: "3.11", Machine: "x86_64", Nodes: []Node{{Driver: "580.65.06", GPUs: []GPU{{Name: "GH200"}}}}},
 		"driver-before-gpu": {Python: "3.11", Nodes: []Node{{Driver: "470.82.01", GPUs: []GPU{{Name: "H100"}}}}},
 		"nccl-arm-cas":      {Python: "3.11", Machine: "aarch64", Have: Have{Version: "2.12.0+cu130", NCCL: "2.29.2"}, Nodes: []Node{{Driver: "580.65.06", GPUs: []GPU{{Name: "GH200"}}}}},

@@ -123,7 +123,7 @@ func specPin(spec string) (Pin, bool) {
 		s = strings.TrimSpace(s)
 		if at := strings.IndexByte(s, '+'); at >= 0 {
 			switch local := s[at+1:]; {
-			case cudaTag(local):
+			case buildTag(local):
 				p.Tag = local
 			case local == "cpu":
 				p.CPU = true

@@ -4,7 +4,11 @@
 // only the facts that it is given and the tables: no files, no network.
 package plan
 
-import "github.com/ncclinic/ncclinic/internal/tables"
+import (
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/tables"
+)
 
 // Schema names the layout of a Plan. Ids and the schema only grow.
 const Schema = "ncclinic.plan/v1"
@@ -13,11 +17,19 @@ const Schema = "ncclinic.plan/v1"
 type GPU struct {
 	Name string `json:"name,omitempty"`
 	Cap  string `json:"cap,omitempty"`
+	// GFX is the architecture of an AMD GPU (gfx90a), Maker who made it when that
+	// is not NVIDIA.
+	GFX   string `json:"gfx,omitempty"`
+	Maker string `json:"maker,omitempty"`
 }
 
 // Label names a GPU for people.
 func (g GPU) Label() string {
 	switch {
+	case g.GFX != "" && !strings.EqualFold(g.Name, g.GFX):
+		return strings.TrimSpace(g.Name + " (" + g.GFX + ")")
+	case g.GFX != "":
+		return g.GFX
 	case g.Name == "":
 		return g.Cap
 	case g.Cap == "":
@@ -66,6 +78,11 @@ type Input struct {
 	// Forward allows builds that need a cuda-compat package.
 	Forward bool
 	Env     Env
+
+	amd bool // all GPUs are AMD's: builds for ROCm are wanted
+	// real are the nodes with the driver that they must have where the one that
+	// was given no longer knows the GPU.
+	real []Node
 }
 
 // How a build runs on the driver.
@@ -91,6 +108,7 @@ type Option struct {
 	Tag       string   `json:"tag"`            // cu124
 	Local     bool     `json:"local"`          // the wheel carries the tag in its version
 	CUDA      string   `json:"cuda"`
+	ROCm      string   `json:"rocm,omitempty"`
 	NCCL      string   `json:"nccl,omitempty"`
 	How       string   `json:"how"`
 	Certainty string   `json:"certainty"` // proven: all that it takes is known; possible: see Needs

@@ -171,7 +171,7 @@ func (in *Input) pip(o *Option) {
 
 // oldIndex is the index that the build that is there came from, when its version says so.
 func (in *Input) oldIndex() string {
-	if _, local, ok := strings.Cut(in.Have.Version, "+"); ok && (local == "cpu" || cudaTag(local)) {
+	if _, local, ok := strings.Cut(in.Have.Version, "+"); ok && (local == "cpu" || buildTag(local)) {
 		return PyTorchIndex + "/" + local
 	}
 	return ""
@@ -195,18 +195,27 @@ func (in *Input) pin(o *Option, reqs []string, install, extra string) {
 
 // proof is the program that fails unless the right torch is imported.
 func proof(o *Option) string {
+	if o.ROCm != "" {
+		return fmt.Sprintf(`import torch, torch.distributed as d; print(torch.__file__, torch.__version__, torch.version.hip, d.is_nccl_available()); assert torch.__version__ == "%s" and torch.version.hip and d.is_nccl_available()`, o.Requirement())
+	}
 	return fmt.Sprintf(`import torch, torch.distributed as d; print(torch.__file__, torch.__version__, torch.version.cuda, d.is_nccl_available()); assert torch.__version__.split("+")[0] == "%s" and torch.version.cuda == "%s" and d.is_nccl_available()`, o.Torch, o.CUDA)
 }
+
+const rocmProof = `import torch; print(torch.cuda.get_device_name(), torch.version.hip); torch.ones(1, device="cuda").sum().item()`
 
 const gpuProof = `import torch; print(torch.cuda.get_device_name(), torch.cuda.nccl.version()); torch.ones(1, device="cuda").sum().item()`
 
 func (in *Input) prove(o *Option, py string) Step {
 	e := &in.Env
 	gpu := py + " -c '" + gpuProof + "'"
+	id := "check"
+	if o.ROCm != "" {
+		id, gpu = "check-rocm", py+" -c '"+rocmProof+"'"
+	}
 	if e.Login {
 		gpu = "srun " + e.gres() + " " + gpu
 	}
-	return step(StepCheck, "check", py+" -c '"+proof(o)+"'", "ncclinic check --python "+py, gpu).arg("torch", o.Requirement(), "cuda", o.CUDA)
+	return step(StepCheck, id, py+" -c '"+proof(o)+"'", "ncclinic check --python "+py, gpu).arg("torch", o.Requirement(), "cuda", o.CUDA, "rocm", o.ROCm)
 }
 
 func (e *Env) gres() string {
@@ -385,9 +394,13 @@ func (in *Input) apptainer(o *Option) {
 	text := fmt.Sprintf("Bootstrap: docker\nFrom: %s\n\n%%post\n    %s\n\n%%environment\n    export PYTHONNOUSERSITE=1\n\n%%test\n    python3 -s -c '%s'\n", from, install, proof(o))
 	o.Steps = append(o.Steps, Step{Kind: StepEdit, Why: why("step-apptainer", "file", "torch.def", "from", from), Commands: []string{}, File: "torch.def", Text: text, Whole: true})
 	o.Steps = append(o.Steps, notes...)
-	o.Steps = append(o.Steps, step(StepInstall, "apptainer-build", "apptainer build torch.sif torch.def"))
-	o.Steps = append(o.Steps, step(StepCheck, "check",
+	o.Steps = append(o.Steps, step(StepInstall, "apptainer-build", "apptainer build torch.sif torch.def").arg("flag", map[bool]string{true: "--rocm", false: "--nv"}[o.ROCm != ""]))
+	id, flag, gpu := "check", "--nv", gpuProof
+	if o.ROCm != "" {
+		id, flag, gpu = "check-rocm", "--rocm", rocmProof
+	}
+	o.Steps = append(o.Steps, step(StepCheck, id,
 		"apptainer exec torch.sif python3 -s -c '"+proof(o)+"'",
 		"ncclinic check torch.sif",
-		"srun "+e.gres()+" apptainer exec --nv torch.sif python3 -s -c '"+gpuProof+"'").arg("torch", o.Requirement(), "cuda", o.CUDA))
+		"srun "+e.gres()+" apptainer exec "+flag+" torch.sif python3 -s -c '"+gpu+"'").arg("torch", o.Requirement(), "cuda", o.CUDA, "rocm", o.ROCm))
 }

@@ -16,6 +16,7 @@ type wish struct {
 	tag   string // cu124, "" for any
 	exact string // the one release that is meant, "" for several
 	any   bool   // no release is named
+	empty string // the bounds that leave nothing between them
 }
 
 // parseWish reads "2.6", "2.6.0", "2.6.0+cu124", ">=2.4,<2.8", "cu126", "newest".
@@ -27,7 +28,7 @@ func parseWish(s string) (wish, error) {
 		w.any = true
 		return w, nil
 	}
-	if cudaTag(s) {
+	if buildTag(s) {
 		w.tag, w.any = s, true
 		return w, nil
 	}
@@ -50,14 +51,59 @@ func parseWish(s string) (wish, error) {
 			w.tag, w.exact, spec = v.Local(), v.Public(), "=="+v.Public()
 		}
 	}
-	if w.tag != "" && !cudaTag(w.tag) {
+	if w.tag != "" && !buildTag(w.tag) {
 		return w, fmt.Errorf("%q is no CUDA build: its local tag is not like cu126", s)
 	}
 	var err error
 	if w.specs, err = pep440.ParseSpecifiers(spec); err != nil {
 		return w, fmt.Errorf("%q is no version, specifier or CUDA build: write 2.6.0, 2.6, >=2.4,<2.8, 2.6.0+cu124 or cu126", s)
 	}
+	w.empty = emptyRange(spec)
 	return w, nil
+}
+
+// emptyRange names two bounds of a specifier that no version can meet together,
+// "" when there is none.
+func emptyRange(spec string) string {
+	type bound struct {
+		text   string
+		v      pep440.Version
+		strict bool
+	}
+	var lows, highs []bound
+	for _, part := range strings.Split(spec, ",") {
+		part = strings.TrimSpace(part)
+		op := part[:len(part)-len(strings.TrimLeft(part, "<>=!~ "))]
+		v, err := pep440.Parse(strings.TrimSuffix(part[len(op):], ".*"))
+		if err != nil {
+			continue
+		}
+		switch b := (bound{part, v, false}); strings.TrimSpace(op) {
+		case ">=", "~=":
+			lows = append(lows, b)
+		case ">":
+			b.strict = true
+			lows = append(lows, b)
+		case "<=":
+			highs = append(highs, b)
+		case "<":
+			b.strict = true
+			highs = append(highs, b)
+		case "==":
+			lows = append(lows, b)
+			if !strings.HasSuffix(part, ".*") {
+				highs = append(highs, b)
+			}
+		}
+	}
+	for _, l := range lows {
+		for _, h := range highs {
+			if c := pep440.Compare(l.v, h.v); c > 0 || c == 0 && (l.strict || h.strict) {
+				return l.text + " and " + h.text
+			}
+		}
+	}
+	return ""
 }
 
 // CheckWish says what is wrong with a wish, nil when it can be read.
@@ -67,6 +113,9 @@ func CheckWish(s string) error {
 }
 
 func cudaTag(s string) bool { return tables.TagCUDA(s) != "" }
+
+// buildTag reports whether s is the local tag of a build for GPUs: cu126, rocm6.4.
+func buildTag(s string) bool { return cudaTag(s) || tables.TagROCm(s) != "" }
 
 // takes reports whether a release is among those that are asked for.
 func (w *wish) takes(version string) bool {

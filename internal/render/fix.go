@@ -218,6 +218,9 @@ func (x *fixText) option(i int, o *plan.Option) {
 		ids = append(ids, x.u.id[a])
 	}
 	s := fmt.Sprintf("torch %s+%s: CUDA %s", o.Torch, o.Tag, o.CUDA)
+	if o.ROCm != "" {
+		s = fmt.Sprintf("torch %s+%s: ROCm %s", o.Torch, o.Tag, o.ROCm)
+	}
 	if o.NCCL != "" {
 		s += ", NCCL " + o.NCCL
 	}
