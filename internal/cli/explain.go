@@ -154,6 +154,9 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 		}
 		return explain.RuleInfo{Sig: r.Sig, Role: r.Role, Certainty: r.Certainty, Proves: r.Proves, Suggests: r.Suggests}, true
 	}})
+	if a.logs != nil {
+		a.logs(l)
+	}
 	nothingToJudge(&rep, l)
 	scripts := rep.Verdict != diag.OK && slices.ContainsFunc(l.Texts, func(t fact.SourceText) bool { return t.Script != nil && t.Script.Live() })
 	families := []string{"cause"}

@@ -36,7 +36,7 @@ type fixFlags struct {
 func (a *app) fixCmd() *cobra.Command {
 	var f fixFlags
 	c := &cobra.Command{
-		Use:   "fix [JOBID | LOG | SCRIPT | REPORT.json | FACTS.json]",
+		Use:   "fix [JOBID | FILE...]",
 		Short: a.tr("the exact commands that repair it, right for the GPU node", "给出适合 GPU 节点的确切修复命令"),
 		Long: a.tr(`fix plans the change and prints the commands. It chooses the build of PyTorch that
 runs on the GPU node's driver, has kernels for its GPUs and a wheel for this Python,
@@ -47,7 +47,8 @@ node: --driver, --gpu, or --facts with a file that "ncclinic facts" wrote there.
 
 With the number of a job, a log, a batch script, a report (--format json) or facts it
 starts from what is wrong there: other causes get their commands, settings, the patch
-of the script, or the text for the administrator. No network is used. Nothing is
+of the script, or the text for the administrator. Several files (log, pip list,
+nvidia-smi, script, facts) are read together, as explain reads them. No network is used. Nothing is
 run and no file is changed; --apply runs the package commands of a plan after asking,
 in an environment of your own, with the state before saved.`,
 			`fix 制定修复方案并给出命令：选择能在 GPU 节点驱动上运行、含有其 GPU 内核并提供该 Python 版本
@@ -56,19 +57,13 @@ wheel 的 PyTorch 构建，说明每个选择的前提和代价以及其他构�
 节点：--driver、--gpu，或用 --facts 给出在该节点上由 "ncclinic facts" 写出的文件。
 
 给出作业号、日志、批处理脚本、报告（--format json）或事实文件时，从其中的问题出发：其他原因
-会得到相应的命令、设置、脚本补丁或发给管理员的内容。不使用网络，不执行任何操作，也不改动
-文件；--apply 在询问后于你自己的环境中执行方案里的软件包命令，并先保存原有状态。`),
+会得到相应的命令、设置、脚本补丁或发给管理员的内容。可以同时给出多个文件（日志、pip list、
+nvidia-smi、脚本、事实文件），读法与 explain 相同。不使用网络，不执行任何操作，也不改动文件；--apply 在询问后于你自己的环境中执行方案里的软件包命令，并先保存原有状态。`),
 		Example: `  ncclinic fix                                          # ` + a.tr("this environment, this node", "当前环境、当前节点") + `
   ncclinic fix --driver 535.161.08 --gpu H100           # ` + a.tr("on a login node, for the GPU node", "在登录节点上为 GPU 节点制定") + `
-  ncclinic fix slurm-4711.out
+  ncclinic fix slurm-4711.out pip-list.txt nvidia-smi.txt
   ncclinic fix train.sbatch
   ncclinic fix --facts gpu-node.json --torch 2.9 --with uv --format sh > fix.sh`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("%s", a.tr("fix takes one input at most", "fix 最多接受一个输入"))
-			}
-			return nil
-		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.fix(cmd.Context(), args, &f) },
 	}
 	a.addGatherFlags(c, &f.gatherFlags)
@@ -121,6 +116,11 @@ func (a *app) fix(ctx context.Context, args []string, f *fixFlags) error {
 	if start.rep != nil {
 		v.Verdict = start.rep.Verdict
 		v.Cause = start.rep.Top()
+		for _, f := range start.rep.Findings {
+			if f.ID == "unknown" {
+				v.Decide = f.Needs
+			}
+		}
 	}
 	base, err := a.load("cause", "lint")
 	if err != nil {
@@ -131,7 +131,7 @@ func (a *app) fix(ctx context.Context, args []string, f *fixFlags) error {
 		return err
 	}
 	v.Texts = bothTexts{base, lb}
-	v.Patch, v.Script = start.patch, start.script
+	v.Patch, v.Script, v.More = start.patch, start.script, start.more
 	if v.Cause != nil && v.Cause.Actor == "admin" {
 		v.Ask = a.askText(v.Cause, v.Texts)
 	}
@@ -148,6 +148,7 @@ func (a *app) fix(ctx context.Context, args []string, f *fixFlags) error {
 			return err
 		}
 	}
+	hideCUDA(&v)
 	if f.apply {
 		return a.applyFix(ctx, &v, &in)
 	}
@@ -163,6 +164,22 @@ func (a *app) fix(ctx context.Context, args []string, f *fixFlags) error {
 		return err
 	}
 	return fixExit(&v)
+}
+
+// hideCUDA leaves out the knowledge base's commands where the GPUs are no
+// NVIDIA's: they install CUDA builds.
+func hideCUDA(v *render.FixView) {
+	if v.Plan == nil || v.Cause == nil || len(v.Plan.Options) > 0 {
+		return
+	}
+	for _, r := range v.Plan.Impossible {
+		if strings.HasPrefix(r.ID, "maker") || r.ID == "rocm-machine" {
+			c := *v.Cause
+			c.Fixes = nil
+			v.Cause = &c
+			return
+		}
+	}
 }
 
 // fixExit is 0 when nothing has to change, 1 when something has, 3 when that
@@ -235,6 +252,8 @@ type start struct {
 	b      *fact.Bundle // of the environment that is to be mended; nil when it was not looked at
 	patch  string
 	script string
+	more   []*diag.Finding // what else is wrong in a script
+	logs   *fact.Logs      // what a log and what came with it say; nil when there is none
 	notes  []plan.Reason
 }
 
@@ -260,16 +279,22 @@ func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start,
 			// A plan for another Python is not about the interpreter here.
 			s.b.Torch, s.b.Dists, s.b.Python = nil, nil, fact.Python{}
 		}
-		rep, err := a.judged(s.b)
-		s.rep = rep
+		b, err := a.described(s.b, f)
+		if err != nil {
+			return nil, err
+		}
+		s.rep, err = a.judged(b)
 		return s, err
+	}
+	if len(args) > 1 {
+		return s, a.severalStart(ctx, s, args, g, version)
 	}
 	name := args[0]
 	s.name = name
 	_, statErr := os.Stat(name)
 	if id, err := slurmjob.ParseID(name); err == nil && statErr != nil {
 		s.kind = "job"
-		s.rep, err = a.reportOf("job", id.String())
+		s.rep, s.logs, err = a.reportOf("job", id.String())
 		if err != nil {
 			return nil, err
 		}
@@ -289,7 +314,11 @@ func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start,
 			if s.b, err = a.subject(ctx, []string{name}, g, targetFlags{}); err != nil {
 				return nil, err
 			}
-			s.rep, err = a.judged(s.b)
+			b, err := a.described(s.b, f)
+			if err != nil {
+				return nil, err
+			}
+			s.rep, err = a.judged(b)
 			return s, err
 		case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && bytes.Contains(head, []byte(`"ncclinic.report/v1"`)):
 			s.kind = "report"
@@ -306,7 +335,7 @@ func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start,
 	}
 	s.kind = "log"
 	var err error
-	if s.rep, err = a.reportOf("explain", name); err != nil {
+	if s.rep, s.logs, err = a.reportOf("explain", name); err != nil {
 		return nil, err
 	}
 	return s, a.aroundReport(ctx, s, g, version)
@@ -322,14 +351,18 @@ func (a *app) judged(b *fact.Bundle) (*diag.Report, error) {
 	return &rep, nil
 }
 
-// reportOf runs another command of this program and takes its report.
-func (a *app) reportOf(args ...string) (*diag.Report, error) {
+// reportOf runs another command of this program and takes its report, and the
+// logs that it read.
+func (a *app) reportOf(args ...string) (*diag.Report, *fact.Logs, error) {
 	var out, errs bytes.Buffer
-	code := Main(append(args, "--format", "json", "--lang", "en"), Streams{In: a.In, Out: &out, Err: &errs, Getenv: a.Getenv})
+	var read *fact.Logs
+	sub := &app{Streams: Streams{In: a.In, Out: &out, Err: &errs, Getenv: a.Getenv}, lang: a.lang, logs: func(l *fact.Logs) { read = l }}
+	code := sub.main(append(args, "--format", "json", "--lang", a.lang))
 	if code == exitUsage || code > exitUnsure {
-		return nil, usagef("%s", strings.TrimPrefix(strings.TrimSpace(errs.String()), "ncclinic: "))
+		return nil, nil, usagef("%s", strings.TrimPrefix(strings.TrimSpace(errs.String()), "ncclinic: "))
 	}
-	return decodeReport(args[0], &out)
+	rep, err := decodeReport(args[0], &out)
+	return rep, read, err
 }
 
 func savedReport(name string) (*diag.Report, error) {
@@ -383,22 +416,142 @@ func (a *app) aroundReport(ctx context.Context, s *start, g gatherFlags, version
 // scriptStart lints a script and keeps its safe edits as a patch.
 func (a *app) scriptStart(s *start, name string) error {
 	var err error
-	if s.rep, err = a.reportOf("lint", name); err != nil {
+	if s.rep, _, err = a.reportOf("lint", name); err != nil {
 		return err
 	}
+	a.scriptPatch(s, name)
+	// The report of lint names no cause: the first error is what to mend, then the rest.
+	for i := range s.rep.Findings {
+		f := &s.rep.Findings[i]
+		switch {
+		case f.Severity == diag.Error && s.rep.Cause == nil:
+			f.Role = diag.Cause
+			s.rep.Cause = &f.ID
+		case f.Severity == diag.Error || f.Severity == diag.Warning:
+			s.more = append(s.more, f)
+		}
+	}
+	slices.SortStableFunc(s.more, func(x, y *diag.Finding) int {
+		e := map[bool]int{true: 0, false: 1}
+		return e[x.Severity == diag.Error] - e[y.Severity == diag.Error]
+	})
+	return nil
+}
+
+// scriptPatch keeps the safe edits of a script, as lint --diff shows them.
+func (a *app) scriptPatch(s *start, name string) {
 	var out, errs bytes.Buffer
+	s.script = name
 	if code := Main([]string{"lint", "--diff", name, "--lang", "en"}, Streams{In: a.In, Out: &out, Err: &errs, Getenv: a.Getenv}); code == exitOK || code == exitFound {
 		s.patch = mask.Text(out.String())
 	}
-	// The report of lint names no cause: the first error is what to mend.
-	for i := range s.rep.Findings {
-		f := &s.rep.Findings[i]
-		if f.Severity == diag.Error && s.rep.Cause == nil {
-			f.Role = diag.Cause
-			s.rep.Cause = &f.ID
+}
+
+// severalStart reads several files together, as explain does: a log with the
+// listings, the script and the facts that go with it.
+func (a *app) severalStart(ctx context.Context, s *start, args []string, g gatherFlags, version bool) error {
+	s.kind, s.name = "log", strings.Join(args, " ")
+	for _, name := range args {
+		if _, err := os.Stat(name); err != nil {
+			if id, err := slurmjob.ParseID(name); err == nil {
+				return usagef(a.tr("%s: the number of a job stands alone", "%s：作业号只能单独给出"), id.String())
+			}
 		}
 	}
-	return nil
+	var err error
+	if s.rep, s.logs, err = a.reportOf(append([]string{"explain"}, args...)...); err != nil {
+		return err
+	}
+	for _, name := range args {
+		if name == "-" || s.script != "" {
+			continue
+		}
+		if head, err := headOf(name); err == nil && lint.Candidate(name, head) {
+			a.scriptPatch(s, name)
+		}
+	}
+	if _, facts, err := bundles(args); err == nil && len(facts) == 1 {
+		ran := ""
+		if top := s.rep.Top(); top != nil {
+			ran = strings.Trim(top.Args["torch_dir"], "'")
+		}
+		if t := facts[0].b.Winner(); ran == "" || t == nil || t.Dir == ran {
+			s.b = facts[0].b
+			return nil
+		}
+	}
+	return a.aroundReport(ctx, s, g, version)
+}
+
+// described lays what the flags say of the GPU node over a copy of facts, so that
+// a cause is sought for that node and not for this one.
+func (a *app) described(b *fact.Bundle, f *fixFlags) (*fact.Bundle, error) {
+	if f.driver == "" && len(f.gpus) == 0 && len(f.facts) == 0 && f.gres == "" && !capForm.MatchString(f.arch) {
+		return b, nil
+	}
+	c := *b
+	c.Node = fact.Node{} // what this machine has says nothing about that node
+	if len(f.facts) > 0 {
+		nb, err := readFacts(f.facts[0])
+		if err != nil {
+			return nil, err
+		}
+		takeNode(&c, nb, f.facts[0])
+	}
+	in := plan.Input{}
+	flags := *f
+	a.handNode(&start{}, withArch(&flags), &in)
+	for _, n := range in.Nodes {
+		if n.Driver != "" {
+			c.Node.Driver = fact.Of(fact.Driver{Version: n.Driver}, fact.Evidence{Source: fact.SrcFlag, Path: "--driver", Excerpt: n.Driver})
+		}
+		var gs []fact.GPU
+		for i, x := range n.GPUs {
+			capa := x.Cap
+			if capa == "" {
+				capa = tables.GPUCap(x.Name)
+			}
+			if x.Name == "" {
+				x.Name = "GPU " + capa
+			}
+			if m := tables.Maker(x.Name); capa != "" && (m == "" || m == tables.NVIDIA) {
+				gs = append(gs, fact.GPU{Index: i, Name: x.Name, Cap: capa, CapFrom: "flag"})
+			}
+		}
+		if len(gs) > 0 {
+			c.Node.GPUs = fact.Of(gs, fact.Evidence{Source: fact.SrcFlag, Path: "--gpu", Excerpt: strings.Join(f.gpus, ",")})
+		}
+	}
+	switch f.arch {
+	case "x86_64", "amd64":
+		c.Host.Arch = fact.Of("x86_64", fact.Evidence{Source: fact.SrcFlag, Path: "--arch", Excerpt: f.arch})
+	case "aarch64", "arm64":
+		c.Host.Arch = fact.Of("aarch64", fact.Evidence{Source: fact.SrcFlag, Path: "--arch", Excerpt: f.arch})
+	}
+	return &c, nil
+}
+
+// withArch turns --arch sm_90 into a GPU.
+func withArch(f *fixFlags) *fixFlags {
+	if m := capForm.FindStringSubmatch(f.arch); m != nil {
+		f.gpus = withCap(f.gpus, m[1]+"."+m[2])
+	}
+	return f
+}
+
+// readFacts reads the facts of a GPU node.
+func readFacts(name string) (*fact.Bundle, error) {
+	fl, err := readableFile(name)
+	if err != nil {
+		return nil, err
+	}
+	defer fl.Close()
+	b, err := fact.ReadBundle(fl)
+	if err != nil {
+		return nil, usagef("--facts %s: %v", name, err)
+	}
+	mask.Deep(b)
+	return b, nil
 }
 
 // wantsPlan decides whether another build of torch is the question.
@@ -418,36 +571,41 @@ func (a *app) planInput(s *start, f *fixFlags) (plan.Input, error) {
 	} else if s.rep != nil && s.rep.Top() != nil {
 		in = fromArgs(s.rep.Top().Args)
 	}
+	fromLogs(s.logs, &in)
 	in.Wish, in.Forward = f.torch, f.compat
 	if err := a.factNodes(s, f, &in); err != nil {
 		return in, err
 	}
 	if pythonVersion.MatchString(f.python) {
 		in.Python = f.python
+		if in.Env.Python == "" {
+			in.Env.Python, in.Env.Kind = "python"+tables.PythonMinor(f.python), "new"
+		}
 	}
 	if f.glibc != "" {
 		in.Glibc = f.glibc
 	}
 	switch f.arch {
-	case "":
 	case "x86_64", "amd64":
 		in.Machine = "x86_64"
 	case "aarch64", "arm64":
 		in.Machine = "aarch64"
-	default:
-		m := capForm.FindStringSubmatch(f.arch)
-		f.gpus = withCap(f.gpus, m[1]+"."+m[2])
 	}
-	a.handNode(s, f, &in)
+	a.handNode(s, withArch(f), &in)
 	if f.gres != "" {
-		t := gresType(f.gres)
-		in.Env.Gres = t
+		ts := gresTypes(f.gres)
+		t := strings.Join(ts, ", ")
+		if len(ts) > 0 {
+			in.Env.Gres = ts[0]
+		}
 		if t != "" && !hasGPU(in.Nodes) {
 			if len(in.Nodes) == 0 {
 				in.Nodes = []plan.Node{{}}
 			}
 			for i := range in.Nodes {
-				in.Nodes[i].GPUs = []plan.GPU{{Name: tables.GPUName(t), Cap: tables.GPUCap(t)}}
+				for _, x := range ts {
+					in.Nodes[i].GPUs = append(in.Nodes[i].GPUs, plan.GPU{Name: tables.GPUName(x), Cap: tables.GPUCap(x)})
+				}
 			}
 			s.notes = append(s.notes, plan.Reason{ID: "gres-hint", Args: map[string]string{"type": t}})
 		}
@@ -467,16 +625,10 @@ func (a *app) planInput(s *start, f *fixFlags) (plan.Input, error) {
 // factNodes takes the nodes of --facts files in place of this one.
 func (a *app) factNodes(s *start, f *fixFlags, in *plan.Input) error {
 	for i, name := range f.facts {
-		fl, err := readableFile(name)
+		b, err := readFacts(name)
 		if err != nil {
 			return err
 		}
-		b, err := fact.ReadBundle(fl)
-		fl.Close()
-		if err != nil {
-			return usagef("--facts %s: %v", name, err)
-		}
-		mask.Deep(b)
 		n, ok := plan.NodeOf(b)
 		if !ok {
 			return usagef("--facts %s: %s", name, a.tr("shows no NVIDIA driver and no GPU: were these facts taken on a GPU node?", "其中没有 NVIDIA 驱动和 GPU：这些事实是在 GPU 节点上采集的吗？"))
@@ -569,6 +721,29 @@ func hasGPU(ns []plan.Node) bool {
 	return slices.ContainsFunc(ns, func(n plan.Node) bool { return len(n.GPUs) > 0 })
 }
 
+// gresTypes lists the types of GPUs in a node's GRES: gpu:a100:4(S:0-1),gpu:v100:2,nvme:1.
+func gresTypes(s string) []string {
+	var out []string
+	depth := 0
+	for _, e := range strings.FieldsFunc(s, func(r rune) bool {
+		switch r {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			depth--
+		}
+		return depth == 0 && (r == ',' || r == ' ')
+	}) {
+		e = strings.TrimPrefix(strings.TrimPrefix(e, "Gres="), "gres/")
+		if strings.HasPrefix(e, "gpu:") || !strings.Contains(s, "gpu") {
+			if t := gresType(e); t != "" && !slices.Contains(out, t) {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
 // gresType takes the type out of gpu:a100:4, gpu:a100:4(S:0-1), gres/gpu:h100=8 or a bare type.
 func gresType(s string) string {
 	s, _, _ = strings.Cut(s, ",")
@@ -589,6 +764,19 @@ func gresType(s string) string {
 func fromArgs(args diag.Args) plan.Input {
 	in := plan.Input{Env: plan.Env{Companions: map[string]string{}, Login: true}}
 	in.Env.Python = strings.Trim(args["python"], "'")
+	in.Python, in.Env.Prefix = placeOf(strings.Trim(args["torch_dir"], "'"))
+	if in.Env.Prefix == "" {
+		_, in.Env.Prefix = placeOf(in.Env.Python)
+	}
+	if in.Env.Python == "" && in.Env.Prefix != "" && in.Env.Prefix != "/usr" && in.Env.Prefix != "/usr/local" {
+		in.Env.Python = in.Env.Prefix + "/bin/python"
+	}
+	if in.Env.Prefix == "/usr" || in.Env.Prefix == "/usr/local" {
+		in.Env.Kind, in.Env.Prefix = "system", ""
+		if in.Env.Python == "" {
+			in.Env.Python = "/usr/bin/python3"
+		}
+	}
 	in.Have = plan.Have{Version: args["version"], CUDA: args["torch_cuda"]}
 	if in.Have.Version == "?" {
 		in.Have.Version = ""

@@ -26,6 +26,12 @@ func (a *app) fixJSON(v *render.FixView, s *start) error {
 		Commands []string `json:"commands"`
 		Note     string   `json:"note"`
 	}
+	type jsonMore struct {
+		ID    string    `json:"id"`
+		Title string    `json:"title"`
+		Line  int       `json:"line,omitempty"`
+		Fixes []jsonFix `json:"fixes"`
+	}
 	out := struct {
 		Schema  string          `json:"schema"`
 		Tool    string          `json:"tool"`
@@ -35,6 +41,7 @@ func (a *app) fixJSON(v *render.FixView, s *start) error {
 		Title   string          `json:"title,omitempty"`
 		Actor   string          `json:"actor,omitempty"`
 		Fixes   []jsonFix       `json:"fixes"`
+		More    []jsonMore      `json:"more,omitempty"`
 		Plan    json.RawMessage `json:"plan"`
 		Option  int             `json:"option"`
 		Patch   string          `json:"patch,omitempty"`
@@ -45,6 +52,16 @@ func (a *app) fixJSON(v *render.FixView, s *start) error {
 		for _, x := range f.Fixes {
 			out.Fixes = append(out.Fixes, jsonFix{x.ID, x.Kind, x.Commands, diag.Section(v.Texts, f, "fix:"+x.ID, a.lang)})
 		}
+	}
+	for _, f := range v.More {
+		m := jsonMore{ID: f.ID, Title: diag.Title(v.Texts, f, a.lang), Fixes: []jsonFix{}}
+		if len(f.Where) > 0 {
+			m.Line = f.Where[0].Line
+		}
+		for _, x := range f.Fixes {
+			m.Fixes = append(m.Fixes, jsonFix{x.ID, x.Kind, x.Commands, diag.Section(v.Texts, f, "fix:"+x.ID, a.lang)})
+		}
+		out.More = append(out.More, m)
 	}
 	out.Plan = json.RawMessage("null")
 	if v.Plan != nil {

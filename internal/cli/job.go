@@ -160,6 +160,9 @@ func (a *app) job(ctx context.Context, m *source.Machine, id slurmjob.ID, o logs
 		}
 		return explain.RuleInfo{Sig: r.Sig, Role: r.Role, Certainty: r.Certainty, Proves: r.Proves, Suggests: r.Suggests}, true
 	}})
+	if a.logs != nil {
+		a.logs(l)
+	}
 	rep.Subject = fact.Subject{Kind: "job", Name: j.ID}
 	if rep.Verdict == diag.OK && fact.Phase(j.State.Or("")) == "" {
 		rep.Verdict = diag.Unknown // a state that this version does not know

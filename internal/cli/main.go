@@ -53,11 +53,15 @@ func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e))
 
 // Main runs one command line and returns the exit status.
 func Main(args []string, s Streams) int {
-	out := &checked{w: s.Out}
-	s.Out = out
+	return (&app{Streams: s, lang: langOf(args, s.Getenv)}).main(args)
+}
+
+func (a *app) main(args []string) int {
+	out := &checked{w: a.Out}
+	a.Out = out
+	s := a.Streams
 	ctx, caught, stop := interruptible(s.Err)
 	defer stop()
-	a := &app{Streams: s, lang: langOf(args, s.Getenv)}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(s.In)

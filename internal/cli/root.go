@@ -21,6 +21,8 @@ type app struct {
 	out  outputFlags
 	// askAnyway lets a test answer in place of a person at a terminal.
 	askAnyway bool
+	// logs, when set, gets what explain and job read, for a command that goes on from there.
+	logs func(*fact.Logs)
 }
 
 // outputFlags are the flags of every command that shows a report.

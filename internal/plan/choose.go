@@ -25,12 +25,12 @@ func Make(in Input) (*Plan, error) {
 		h := in.Have
 		p.Have = &h
 	}
-	in.unknowns(p)
-	in.contradictions(p)
 	if r, stop := in.foreign(); stop {
 		p.Impossible = append(p.Impossible, r)
 		return p, nil
 	}
+	in.unknowns(p)
+	in.contradictions(p)
 	if r, stop := in.otherKind(&w); stop {
 		p.Impossible = append(p.Impossible, r)
 		w.tag = ""

@@ -27,7 +27,7 @@ type Env struct {
 	Python string // the interpreter that the job uses; "" when not known: python
 	Prefix string // of the environment
 	Base   string // interpreter of which a venv was made
-	Kind   string // venv, conda, system; "" when not known
+	Kind   string // venv, conda, system, new (only its version is known), pyenv (an interpreter of the user's own); "" when not known
 	Tool   string // see Tools
 	// UserSite is the user's site-packages when a torch there wins, and UserDists
 	// what of torch, torchvision and torchaudio lies in it.
@@ -61,9 +61,23 @@ func (e *Env) before() string {
 	return "torch-before.txt"
 }
 
+// fresh reports whether the plan makes an environment of its own.
+func (e *Env) fresh() bool { return e.Kind == "system" || e.Kind == "new" }
+
+// own is the folder of that environment, as a shell word.
+func (e *Env) own() string {
+	if e.Kind == "new" {
+		return `"$HOME"/venvs/torch-` + strings.Replace(e.Python, "python", "py", 1)
+	}
+	return `"$HOME"/venvs/torch`
+}
+
 // constraints is the file that keeps other packages from replacing torch.
 func (e *Env) constraints() string {
-	if e.Prefix != "" && e.Kind != "system" {
+	if e.fresh() {
+		return e.own() + "/torch-constraints.txt"
+	}
+	if e.Prefix != "" {
 		return quote(e.Prefix + "/torch-constraints.txt")
 	}
 	return "torch-constraints.txt"

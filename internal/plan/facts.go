@@ -67,6 +67,17 @@ func keptTorch(b *fact.Bundle) *fact.Torch {
 	return b.Winner()
 }
 
+// ownPython tells an interpreter that pyenv, asdf or mise built for one user: it
+// is no environment, but it is the user's own.
+func ownPython(path string) bool {
+	for _, s := range []string{"/.pyenv/versions/", "/pyenv/versions/", "/.asdf/installs/python/", "/mise/installs/python/"} {
+		if strings.Contains(path+"/", s) {
+			return true
+		}
+	}
+	return false
+}
+
 func envOf(b *fact.Bundle) Env {
 	e := Env{Python: b.Python.Exe.Or(""), Prefix: b.Python.Prefix.Or(""), Kind: "system", Companions: map[string]string{}, Login: !b.Node.Driver.IsKnown()}
 	if base, ok := b.Python.Base.Get(); ok && base != "" {
@@ -79,6 +90,8 @@ func envOf(b *fact.Bundle) Env {
 		e.Kind, e.Prefix = "conda", b.Python.Conda.V
 	case b.Python.Venv.Or(false):
 		e.Kind = "venv"
+	case ownPython(e.Python), ownPython(e.Prefix):
+		e.Kind = "pyenv"
 	}
 	t := b.Winner()
 	e.Tool = Pip

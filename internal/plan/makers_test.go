@@ -3,6 +3,8 @@ package plan
 import (
 	"strings"
 	"testing"
+
+	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
 func one(p *Plan) string {
@@ -141,6 +143,30 @@ func TestEmptyWish(t *testing.T) {
 		}
 		if len(p.Options) == 0 {
 			t.Errorf("%s: no option", wish)
+		}
+	}
+}
+
+// TestOwnPython: an interpreter of pyenv is the user's own, not the system's.
+func TestOwnPython(t *testing.T) {
+	known := func(s string) fact.Val[string] { return fact.Of(s, fact.Evidence{}) }
+	for exe, kind := range map[string]string{"/home/u/.pyenv/versions/3.11.7/bin/python": "pyenv", "/usr/bin/python3": "system", "/apps/python/3.11/bin/python3": "system", "/home/u/.local/share/mise/installs/python/3.12/bin/python": "pyenv"} {
+		b := &fact.Bundle{}
+		b.Python.Exe, b.Python.Version = known(exe), known("3.11.7")
+		b.Python.Prefix = known(strings.TrimSuffix(exe, "/bin/python"))
+		in := FromBundle(b)
+		if in.Env.Kind != kind {
+			t.Errorf("%s: %s, want %s", exe, in.Env.Kind, kind)
+		}
+		in.Nodes = []Node{{Driver: "580.65.06", GPUs: []GPU{{Name: "A100"}}}}
+		in.OS = "linux"
+		p := mustMake(t, in)
+		venv := false
+		for _, s := range p.Options[0].Steps {
+			venv = venv || strings.Contains(strings.Join(s.Commands, ""), "-m venv")
+		}
+		if venv != (kind == "system") {
+			t.Errorf("%s: a venv is made: %v", exe, venv)
 		}
 	}
 }

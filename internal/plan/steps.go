@@ -123,21 +123,28 @@ func (in *Input) removeUser(o *Option) {
 // system's, and returns the interpreter to use.
 func (in *Input) ownEnv(o *Option, uv bool) string {
 	e := &in.Env
-	if e.Kind != "system" {
+	if !e.fresh() {
 		return e.python()
 	}
-	base := e.python()
-	cmd := base + ` -m venv "$HOME/venvs/torch"`
-	if uv {
-		cmd = "[ -x \"$HOME/venvs/torch/bin/python\" ] || uv venv --python " + base + ` "$HOME/venvs/torch"`
+	base, py := e.python(), e.own()+"/bin/python"
+	id, cmd := "own-venv", base+" -m venv "+e.own()
+	if e.Kind == "new" {
+		id = "new-venv"
 	}
-	o.Steps = append(o.Steps, step(StepInstall, "own-venv", cmd).arg("python", base))
-	return `"$HOME/venvs/torch/bin/python"`
+	if uv {
+		from := base
+		if e.Kind == "new" {
+			from = in.Python
+		}
+		cmd = "[ -x " + py + " ] || uv venv --python " + from + " " + e.own()
+	}
+	o.Steps = append(o.Steps, step(StepInstall, id, cmd).arg("python", base))
+	return py
 }
 
 func (in *Input) pip(o *Option) {
 	e := &in.Env
-	if e.Kind != "system" && in.Have.Version != "" {
+	if !e.fresh() && in.Have.Version != "" {
 		o.Steps = append(o.Steps, step(StepSave, "save", fmt.Sprintf("[ -e %s ] || %s -m pip freeze > %s", e.before(), e.python(), e.before())).arg("file", e.before()))
 	}
 	in.removeUser(o)
@@ -160,7 +167,7 @@ func (in *Input) pip(o *Option) {
 	in.pin(o, reqs, py+" -m pip install", "--extra-index-url")
 	o.Steps = append(o.Steps, in.prove(o, py))
 	in.jobPython(o, py)
-	if e.Kind != "system" && in.Have.Version != "" {
+	if !e.fresh() && in.Have.Version != "" {
 		back := fmt.Sprintf("%s -m pip uninstall -y torch && %s -m pip install -r %s", py, py, e.before())
 		if u := in.oldIndex(); u != "" {
 			back += " --extra-index-url " + u
@@ -185,10 +192,6 @@ func (in *Input) pin(o *Option, reqs []string, install, extra string) {
 		later += " " + extra + " " + quote(in.Env.url(o.Tag))
 	} else if in.Env.FindLinks != "" {
 		later += " --find-links " + quote(in.Env.FindLinks)
-	}
-	if in.Env.Kind == "system" {
-		c = `"$HOME/venvs/torch/torch-constraints.txt"`
-		later = strings.Replace(later, "-c torch-constraints.txt", "-c "+c, 1)
 	}
 	o.Steps = append(o.Steps, step(StepPin, "pin", fmt.Sprintf("printf '%%s\\n' %s > %s", strings.Join(reqs, " "), c)).arg("file", c, "later", later+" PACKAGE"))
 }
@@ -227,14 +230,14 @@ func (e *Env) gres() string {
 
 // jobPython says that the job must start another interpreter than before.
 func (in *Input) jobPython(o *Option, py string) {
-	if in.Env.Kind == "system" {
-		o.Steps = append(o.Steps, step(StepSetting, "job-python", "export PATH=\"$HOME/venvs/torch/bin:$PATH\"").arg("python", py))
+	if in.Env.fresh() {
+		o.Steps = append(o.Steps, step(StepSetting, "job-python", "export PATH="+in.Env.own()+"/bin:\"$PATH\"").arg("python", py))
 	}
 }
 
 func (in *Input) uv(o *Option) {
 	e := &in.Env
-	if e.Kind != "system" && in.Have.Version != "" {
+	if !e.fresh() && in.Have.Version != "" {
 		o.Steps = append(o.Steps, step(StepSave, "save", fmt.Sprintf("[ -e %s ] || uv pip freeze --python %s > %s", e.before(), e.python(), e.before())).arg("file", e.before()))
 	}
 	in.removeUser(o)
@@ -254,7 +257,7 @@ func (in *Input) uv(o *Option) {
 	in.pin(o, reqs, "uv pip install --python "+py, "--index-strategy unsafe-best-match --extra-index-url")
 	o.Steps = append(o.Steps, in.prove(o, py))
 	in.jobPython(o, py)
-	if e.Kind != "system" && in.Have.Version != "" {
+	if !e.fresh() && in.Have.Version != "" {
 		back := fmt.Sprintf("uv pip install --python %s --reinstall-package torch -r %s", py, e.before())
 		if u := in.oldIndex(); u != "" {
 			back += " --index-strategy unsafe-best-match --extra-index-url " + u
@@ -322,6 +325,10 @@ func (in *Input) conda(o *Option) {
 		p = `-p "$CONDA_PREFIX"`
 	}
 	t := o.Tool
+	if e.Kind == "new" {
+		p = "-p " + e.own()
+		o.Steps = append(o.Steps, step(StepInstall, "new-conda", fmt.Sprintf("[ -e %s/conda-meta/history ] || %s create -y %s --override-channels -c conda-forge python=%s", e.own(), t, p, in.Python)).arg("python", in.Python))
+	}
 	o.Steps = append(o.Steps, step(StepSave, "save", fmt.Sprintf("[ -e %s ] || %s list %s --explicit > %s", e.before(), t, p, e.before())).arg("file", e.before()))
 	in.removeUser(o)
 	fam := family(o.CUDA)
@@ -336,7 +343,7 @@ func (in *Input) conda(o *Option) {
 	pinned := strings.TrimPrefix(p, "-p ") + "/conda-meta/pinned"
 	o.Steps = append(o.Steps, step(StepPin, "conda-pin", fmt.Sprintf("grep -qxF '%s' %s 2>/dev/null || echo '%s' >> %s", pinLine, pinned, pinLine, pinned)))
 	py := e.python()
-	if e.Python == "" {
+	if e.Python == "" || e.Kind == "new" {
 		py = strings.TrimPrefix(p, "-p ") + "/bin/python"
 	}
 	check := in.prove(o, py)
@@ -344,6 +351,7 @@ func (in *Input) conda(o *Option) {
 	check.Commands[0] = py + " -c '" + strings.Replace(proof(o), `torch.version.cuda == "`+o.CUDA+`"`, `torch.version.cuda.split(".")[0] == "`+fam+`"`, 1) + "'"
 	check.Commands = append([]string{fmt.Sprintf("%s list %s '^(pytorch|libtorch)$'", t, p)}, check.Commands...)
 	o.Steps = append(o.Steps, check)
+	in.jobPython(o, py)
 	o.Steps = append(o.Steps, step(StepBack, "back", fmt.Sprintf("%s install -y %s --file %s", t, p, e.before())).arg("file", e.before()))
 }
 

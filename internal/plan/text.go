@@ -85,7 +85,9 @@ var texts = map[string][2]string{
 
 	"step-save":            {"Keep the state as it is now in {file}.", "把当前状态保存到 {file}。"},
 	"step-remove-user":     {"Take the copy in {dir} away: it wins over the environment's, for every environment of this Python version.", "移除 {dir} 中的那一份：它优先于环境中的 torch，影响该 Python 版本的所有环境。"},
-	"step-own-venv":        {"{python} is the system's interpreter: make an environment of your own and leave the system's alone.", "{python} 是系统解释器：另建自己的环境，不改动系统的。"},
+	"step-own-venv":        {"{python} is a shared installation: make an environment of your own and leave it alone.", "{python} 是公用的安装：另建自己的环境，不改动它。"},
+	"step-new-venv":        {"An environment of your own made by {python}, which a module or uv may have to bring.", "用 {python} 另建自己的环境（可能需要先加载模块，或由 uv 提供该版本）。"},
+	"step-new-conda":       {"An environment of its own with Python {python}.", "新建一个 Python {python} 的环境。"},
 	"step-pip":             {"The local tag +{tag} matters: without it pip keeps an installed build of the same version, CPU or not.", "本地标签 +{tag} 不能省：不带标签时，pip 会保留已装的同版本构建，不管是不是 CPU 版。"},
 	"step-pip-untagged":    {"The wheel's name has no tag, and is CUDA {cuda}: over an installed torch {torch} of another build only --force-reinstall changes anything; the second line adds what is missing.", "该 wheel 名中没有标签，实为 CUDA {cuda}：已装有其他构建的 torch {torch} 时，只有 --force-reinstall 才会生效；第二行补上缺失的依赖。"},
 	"step-pip-broken":      {"The build is the right one, its files are not: put them in again.", "构建本身没错，但文件不完整：重新安装。"},

@@ -13,38 +13,40 @@ import (
 type FixView struct {
 	Cause   *diag.Finding // nil: no cause is known
 	Texts   diag.Texts
-	Plan    *plan.Plan // nil: no other build of torch is wanted
-	Option  int        // index of the option whose commands are shown
-	All     bool       // the commands of all options
-	Patch   string     // of the batch script
-	Script  string     // its name
-	Ask     string     // text for the administrator
-	Verdict string     // of the report that the fix starts from, "" for none
+	Plan    *plan.Plan      // nil: no other build of torch is wanted
+	Option  int             // index of the option whose commands are shown
+	All     bool            // the commands of all options
+	More    []*diag.Finding // what else is wrong in a batch script
+	Patch   string          // of the batch script
+	Script  string          // its name
+	Ask     string          // text for the administrator
+	Decide  []string        // commands that would decide an undecided report
+	Verdict string          // of the report that the fix starts from, "" for none
 }
 
 type fixWords struct {
 	nothing, undecided, plan, options, do, doOption, notTaken, see, unknown, impossible, nearest, now, needs, gives, noTorch, target, node, patch, ask, other, installed, table string
 	how                                                                                                                                                                         map[string]string
 	id                                                                                                                                                                          map[string]string
-	more                                                                                                                                                                        string
+	more, also, atLine, decide                                                                                                                                                  string
 }
 
 var fixEN = fixWords{
-	undecided: "the cause is not decided: ncclinic explain (or check) says what would decide",
+	undecided: "the cause is not decided: ncclinic explain (or check) says more",
 	nothing:   "nothing to change", plan: "FIX", options: "Options", do: "Do", doOption: "Do (option %d)", notTaken: "Why not another build", see: "Note", unknown: "What is not known",
 	impossible: "Impossible", nearest: "The nearest that can be had", now: "now", needs: "needs: ", gives: "gives up: ", noTorch: "no torch", target: "for", node: "node",
 	patch: "Patch of %s (safe edits; ncclinic lint --fix %s applies them)", ask: "For the administrator (copy and send)", other: "Fix", installed: "installed",
-	table: "Tables: torch up to %s, CUDA up to %s, read %s. No network was used.", more: "… %d more (--format json)",
+	table: "Tables: torch up to %s, CUDA up to %s, read %s. No network was used.", more: "… %d more (--format json)", also: "Also in this script", atLine: "line %d: ", decide: "What would decide",
 	how: map[string]string{plan.Direct: "the driver is as new as its CUDA", plan.Minor: "by minor-version compatibility", plan.Forward: "with a cuda-compat package", plan.Unsaid: "if the driver does"},
 	id:  map[string]string{plan.OptKeep: "keep", plan.OptNearest: "nearest", plan.OptNewest: "newest"},
 }
 
 var fixZH = fixWords{
-	undecided: "原因尚未确定：ncclinic explain（或 check）会说明用什么能判定",
+	undecided: "原因尚未确定：详见 ncclinic explain（或 check）",
 	nothing:   "无需更改", plan: "修复方案", options: "可选方案", do: "执行", doOption: "执行（方案 %d）", notTaken: "为什么不用其他构建", see: "注意", unknown: "尚不清楚",
 	impossible: "无法满足", nearest: "最接近的可行方案", now: "当前", needs: "前提：", gives: "代价：", noTorch: "没有 torch", target: "目标", node: "节点",
 	patch: "%s 的补丁（安全修改；可用 ncclinic lint --fix %s 应用）", ask: "发给管理员的内容（复制发送）", other: "解决办法", installed: "已安装",
-	table: "表的范围：torch 至 %s，CUDA 至 %s，读取日期 %s。未使用网络。", more: "… 另有 %d 项（--format json）",
+	table: "表的范围：torch 至 %s，CUDA 至 %s，读取日期 %s。未使用网络。", more: "… 另有 %d 项（--format json）", also: "该脚本中的其他问题", atLine: "第 %d 行：", decide: "判定方法",
 	how: map[string]string{plan.Direct: "驱动不低于其 CUDA", plan.Minor: "依靠次版本兼容", plan.Forward: "需要 cuda-compat 包", plan.Unsaid: "取决于驱动"},
 	id:  map[string]string{plan.OptKeep: "保留版本", plan.OptNearest: "最小改动", plan.OptNewest: "最新可用"},
 }
@@ -67,6 +69,13 @@ func Fix(w io.Writer, v *FixView, st Style, lang string) error {
 		x.planned()
 	}
 	x.cause()
+	if v.Plan == nil && v.Cause == nil && len(v.Decide) > 0 {
+		x.section(x.u.decide)
+		for _, c := range v.Decide {
+			x.p.line("    " + x.p.paint(cyan, Clean(c, false)))
+		}
+	}
+	x.more()
 	if v.Patch != "" {
 		x.section(fmt.Sprintf(x.u.patch, v.Script, v.Script))
 		for _, l := range strings.Split(strings.TrimRight(v.Patch, "\n"), "\n") {
@@ -260,6 +269,31 @@ func (x *fixText) steps(o *plan.Option) {
 		}
 		for _, c := range s.Commands {
 			x.p.line("    " + x.p.paint(cyan, Clean(c, false)))
+		}
+	}
+}
+
+// more shows what else is wrong in a script and what to do; edits that are safe
+// stand in the patch.
+func (x *fixText) more() {
+	for i, f := range x.v.More {
+		if i == 0 {
+			x.section(x.u.also)
+		}
+		t := Clean(diag.Title(x.v.Texts, f, x.lang), false) + " [" + f.ID + "]"
+		if len(f.Where) > 0 && f.Where[0].Line > 0 {
+			t = fmt.Sprintf(x.u.atLine, f.Where[0].Line) + t
+		}
+		x.p.hang(2, "- ", t)
+		for _, fix := range f.Fixes {
+			if note := diag.Section(x.v.Texts, f, "fix:"+fix.ID, x.lang); note != "" {
+				x.p.para(4, Clean(note, true))
+			}
+			for _, c := range fix.Commands {
+				for _, l := range strings.Split(c, "\n") {
+					x.p.line("      " + x.p.paint(cyan, Clean(l, false)))
+				}
+			}
 		}
 	}
 }

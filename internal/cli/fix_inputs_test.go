@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const cpuLog = `[rank0]: Traceback (most recent call last):
+[rank0]:   File "/home/zhang/train.py", line 12, in <module>
+[rank0]:     dist.init_process_group("nccl")
+[rank0]:   File "/home/zhang/miniconda3/envs/llm/lib/python3.12/site-packages/torch/distributed/c10d_logger.py", line 81, in wrapper
+[rank0]:     return func(*args, **kwargs)
+[rank0]:   File "/home/zhang/miniconda3/envs/llm/lib/python3.12/site-packages/torch/distributed/distributed_c10d.py", line 1764, in _new_process_group_helper
+[rank0]:     raise RuntimeError("Distributed package doesn't have NCCL built in")
+[rank0]: RuntimeError: Distributed package doesn't have NCCL built in
+srun: error: gpu07: task 0: Exited with exit code 1
+`
+
+const pipList = "Package     Version\n----------- -------\nnumpy       2.1.0\ntorch       2.6.0+cpu\ntorchvision 0.21.0+cpu\n"
+
+const smiTable = `Mon Nov 30 10:00:00 2026
++-----------------------------------------------------------------------------------------+
+| NVIDIA-SMI 550.54.15              Driver Version: 550.54.15      CUDA Version: 12.4     |
+|-----------------------------------------+------------------------+----------------------+
+| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
+|=========================================+========================+======================|
+|   0  NVIDIA A100-SXM4-80GB          On  |   00000000:07:00.0 Off |                    0 |
+| N/A   30C    P0              62W /  400W|       4MiB /  81920MiB |      0%      Default |
++-----------------------------------------+------------------------+----------------------+
+`
+
+const wrongScript = "#!/bin/bash\n#SBATCH --nodes=2\nset -e\n#SBATCH --gres=gpu:4\nexport NCCL_SOCKET_IFNAME=eth0\nexport NCCL_IB_DISABLE=1\ntorchrun --nproc_per_node=4 train.py | tee log\n"
+
+// inDir writes files into a folder and returns their paths by name.
+func inDir(t *testing.T, files map[string]string) map[string]string {
+	t.Helper()
+	dir := t.TempDir()
+	out := map[string]string{}
+	for name, text := range files {
+		out[name] = filepath.Join(dir, name)
+		if err := os.WriteFile(out[name], []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// TestFixSeveralInputs: a log with what came with it gives one plan, about the
+// interpreter and the Python that the log's paths name.
+func TestFixSeveralInputs(t *testing.T) {
+	f := inDir(t, map[string]string{"job.out": cpuLog, "pip.txt": pipList, "smi.txt": smiTable, "t.sbatch": wrongScript})
+	code, out, errs := runFix(t, f["job.out"], f["pip.txt"], f["smi.txt"], f["t.sbatch"])
+	for _, want := range []string{"FIX torch 2.6.0+cu124", "[torch-cpu-build]", "for Python 3.12", "driver 550.54.15, NVIDIA A100-SXM4-80GB (8.0)", "now torch 2.6.0+cpu, CPU",
+		"/home/zhang/miniconda3/envs/llm/bin/python -m pip install 'torch==2.6.0+cu124' 'torchvision==0.21.0+cu124'", "Patch of " + f["t.sbatch"], "-set -e"} {
+		if code != 1 || !strings.Contains(oneLine(out), want) {
+			t.Errorf("exit %d, no %q:\n%s%s", code, want, out, errs)
+		}
+	}
+	// The order does not matter.
+	_, other, _ := runFix(t, f["smi.txt"], f["pip.txt"], f["job.out"])
+	if !strings.Contains(other, "torch 2.6.0+cu124") {
+		t.Error(other)
+	}
+	// A log alone names interpreter and Python; what would decide is said.
+	code, out, _ = runFix(t, f["job.out"])
+	if code != 3 || !strings.Contains(out, "ncclinic check --python /home/zhang/miniconda3/envs/llm") {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+	code, out, _ = runFix(t, f["job.out"], "--driver", "550.54.15", "--gpu", "a100")
+	if code != 1 || !strings.Contains(out, "Python 3.12") || !strings.Contains(out, "/home/zhang/miniconda3/envs/llm/bin/python -m pip install") {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+	if code, out, errs := runFix(t, f["job.out"], f["job.out"]+".gone"); code != 2 {
+		t.Errorf("a file that is not there: exit %d %s%s", code, out, errs)
+	}
+}
+
+// TestFixSeveralWithFacts: the facts of the node among the files are the plan's.
+func TestFixSeveralWithFacts(t *testing.T) {
+	f := inDir(t, map[string]string{"job.out": strings.ReplaceAll(cpuLog, "python3.12", "python3.11")})
+	code, out, errs := runFix(t, f["job.out"], demoFacts)
+	if code != 1 || !strings.Contains(oneLine(out), "gpu-h100-07: driver 535.161.08, NVIDIA H100 80GB HBM3 (9.0)") || !strings.Contains(out, "torch 2.6.0+cu124") {
+		t.Errorf("exit %d:\n%s%s", code, out, errs)
+	}
+}
+
+// TestFixScriptWhole: the patch is that of lint --diff, and what no safe edit
+// mends is said too.
+func TestFixScriptWhole(t *testing.T) {
+	f := inDir(t, map[string]string{"t.sbatch": wrongScript})
+	var diff strings.Builder
+	Main([]string{"lint", "--diff", f["t.sbatch"]}, Streams{In: strings.NewReader(""), Out: &diff, Err: &diff, Getenv: func(string) string { return "" }})
+	code, out, _ := runFix(t, f["t.sbatch"])
+	for _, l := range strings.Split(strings.TrimSpace(diff.String()), "\n") {
+		if !strings.Contains(out, "  "+l+"\n") {
+			t.Errorf("exit %d, the patch lacks %q:\n%s", code, l, out)
+		}
+	}
+	for _, want := range []string{"Also in this script", "line 7: ", "[pipe-hides-exit]", "[ib-disabled]"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q:\n%s", want, out)
+		}
+	}
+	_, out, _ = runFix(t, f["t.sbatch"], "--format", "json", "--lang", "zh")
+	if !strings.Contains(out, `"more": [`) || !strings.Contains(out, `"line": 7`) {
+		t.Error(out)
+	}
+}
+
+// TestFixByHand: what is given by hand decides also about the cause in the title.
+func TestFixByHand(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		has  string
+		not  string
+	}{
+		{[]string{"--driver", "550.54.14", "--gpu", "A100", "--python", "3.12"}, "python3.12 -m venv", "gpu-driver-missing"},
+		{[]string{"--driver", "550.54.14", "--gpu", "A100", "--python", "3.12"}, "torch-py3.12/bin/python -m pip install", " python -m pip"},
+		{[]string{"--driver", "550.54.14", "--gpu", "A100", "--python", "3.12", "--with", "uv"}, "uv venv --python 3.12", " python -m pip"},
+		{[]string{"--driver", "550.54.14", "--gpu", "A100", "--python", "3.12", "--with", "micromamba"}, "micromamba create -y -p", " python -m pip"},
+		{[]string{"--gpu", "MI250", "--python", "3.12"}, "torch==2.14.1+rocm7.2", "gpu-driver-missing"},
+		{[]string{"--gpu", "910B", "--python", "3.12"}, "torch-npu", "cuXXX"},
+		{[]string{"--gres", "gpu:nvidia_a100_1g.5gb:7", "--driver", "550", "--python", "3.12"}, "A100", "ask"},
+		{[]string{"--gres", "gpu:a100:4(S:0-1),gpu:v100:2", "--driver", "580.65.06", "--python", "3.12"}, "A100 (8.0), V100 (7.0)", "gpu-driver-missing"},
+		{[]string{demoFacts, "--driver", "580.65.06", "--gpu", "V100"}, "580.65.06 was given by hand", "gpu-driver-missing"},
+	} {
+		code, out, errs := runFix(t, c.args...)
+		if code != 1 || !strings.Contains(oneLine(out), c.has) || strings.Contains(out, c.not) {
+			t.Errorf("fix %s: exit %d, want %q and no %q:\n%s%s", strings.Join(c.args, " "), code, c.has, c.not, out, errs)
+		}
+	}
+}
+
+func TestPlaceOf(t *testing.T) {
+	for path, want := range map[string][2]string{
+		"/home/u/venv/lib/python3.11/site-packages/torch":                   {"3.11", "/home/u/venv"},
+		"/opt/c/envs/x/lib64/python3.13t/site-packages/torch/__init__.py":   {"3.13t", "/opt/c/envs/x"},
+		"/home/u/.local/lib/python3.10/site-packages/torch":                 {"3.10", ""},
+		"/usr/lib/python3.9/site-packages":                                  {"3.9", "/usr"},
+		"/home/u/venv/bin/python":                                           {"", "/home/u/venv"},
+		"/home/u/venv/bin/python3":                                          {"", "/home/u/venv"},
+		"/home/u/venv/bin/python3.12":                                       {"3.12", "/home/u/venv"},
+		"python":                                                            {"", ""},
+		"lib/python3.11/site-packages":                                      {"", ""},
+		"/root/.pyenv/versions/3.11.7/lib/python3.11/site-packages/torch/x": {"3.11", "/root/.pyenv/versions/3.11.7"},
+	} {
+		py, prefix := placeOf(path)
+		if py != want[0] || prefix != want[1] {
+			t.Errorf("%s: %q %q", path, py, prefix)
+		}
+	}
+}
