@@ -2,13 +2,14 @@
 # Brings what the tests need onto this machine; a second run finds everything
 # there and takes a moment.
 #
-#   lab/deps.sh [packages] [nvidia] [wheels] [tools]    all of them when none is named
+#   lab/deps.sh [packages] [nvidia] [wheels] [tools] [poetry]    all of them when none is named
 #
 # packages  Debian packages: installed by root, otherwise named with an exit status of 1
 # nvidia    NVIDIA's user-space driver files, from the non-free area of the Debian
 #           release that this machine already uses, unpacked into the cache, not installed
 # wheels    real torch wheels from the package index, unpacked into the cache
 # tools     uv from the package index, in an environment of its own in the cache
+# poetry    poetry from the package index, the same way
 # morewheels  only when it is named: the wheels of lab/wheels.txt, for make test-wheels
 #
 # The cache is $NCCLINIC_CACHE, else /var/cache/ncclinic-test for root, else
@@ -241,6 +242,21 @@ install_tools() {
 	echo "$sum" >"$cache/tools.done"
 }
 
+install_poetry() {
+	[ "$(uname -m)" = x86_64 ] || {
+		say "poetry is only fetched on x86_64"
+		return
+	}
+	sum="1 $(sha256sum <"$here/requirements-poetry.txt")"
+	is_done poetry "$sum" && return
+	say "fetching poetry"
+	rm -rf "$cache/poetry"
+	/usr/bin/python3 -m venv --without-pip "$cache/poetry"
+	retry pip --python "$cache/poetry/bin/python" install --no-deps --only-binary=:all: --require-hashes \
+		-r "$here/requirements-poetry.txt" || die "poetry could not be fetched"
+	echo "$sum" >"$cache/poetry.done"
+}
+
 install_morewheels() {
 	sum="1 $(sha256sum <"$here/wheels.txt")"
 	is_done more-wheels "$sum" && return
@@ -267,15 +283,16 @@ mkdir -p "$cache"
 if command -v flock >/dev/null && [ -z "${NCCLINIC_DEPS_LOCKED:-}" ]; then
 	NCCLINIC_DEPS_LOCKED=1 exec flock "$cache/lock" "$0" "$@"
 fi
-[ $# = 0 ] && set -- packages nvidia wheels tools
+[ $# = 0 ] && set -- packages nvidia wheels tools poetry
 for part in "$@"; do
 	case $part in
 	packages) install_packages ;;
 	nvidia) install_nvidia ;;
 	wheels) install_wheels ;;
 	tools) install_tools ;;
+	poetry) install_poetry ;;
 	morewheels) install_morewheels ;;
 	cache) echo "$cache" ;;
-	*) die "unknown part $part: packages, nvidia, wheels, tools or morewheels" ;;
+	*) die "unknown part $part: packages, nvidia, wheels, tools, poetry or morewheels" ;;
 	esac
 done
