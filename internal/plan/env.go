@@ -66,10 +66,15 @@ func (e *Env) fresh() bool { return e.Kind == "system" || e.Kind == "new" }
 
 // own is the folder of that environment, as a shell word.
 func (e *Env) own() string {
-	if e.Kind == "new" {
-		return `"$HOME"/venvs/torch-` + strings.Replace(e.Python, "python", "py", 1)
+	dir := `"$HOME"/venvs/torch`
+	switch e.Tool {
+	case Conda, Mamba, Micromamba:
+		dir = `"$HOME"/envs/torch`
 	}
-	return `"$HOME"/venvs/torch`
+	if e.Kind == "new" {
+		dir += strings.Replace(e.Python, "python", "-py", 1)
+	}
+	return dir
 }
 
 // constraints is the file that keeps other packages from replacing torch.

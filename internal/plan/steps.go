@@ -325,11 +325,19 @@ func (in *Input) conda(o *Option) {
 		p = `-p "$CONDA_PREFIX"`
 	}
 	t := o.Tool
-	if e.Kind == "new" {
-		p = "-p " + e.own()
-		o.Steps = append(o.Steps, step(StepInstall, "new-conda", fmt.Sprintf("[ -e %s/conda-meta/history ] || %s create -y %s --override-channels -c conda-forge python=%s", e.own(), t, p, in.Python)).arg("python", in.Python))
+	if e.Kind == "venv" || e.Kind == "pyenv" {
+		e.Kind = "system" // conda cannot change what is none of its environments
 	}
-	o.Steps = append(o.Steps, step(StepSave, "save", fmt.Sprintf("[ -e %s ] || %s list %s --explicit > %s", e.before(), t, p, e.before())).arg("file", e.before()))
+	if e.fresh() {
+		p = "-p " + e.own()
+		with := in.Python
+		if with == "" {
+			with = "3.12"
+		}
+		o.Steps = append(o.Steps, step(StepInstall, "new-conda", fmt.Sprintf("[ -e %s/conda-meta/history ] || %s create -y %s --override-channels -c conda-forge python=%s", e.own(), t, p, with)).arg("python", with))
+	} else {
+		o.Steps = append(o.Steps, step(StepSave, "save", fmt.Sprintf("[ -e %s ] || %s list %s --explicit > %s", e.before(), t, p, e.before())).arg("file", e.before()))
+	}
 	in.removeUser(o)
 	fam := family(o.CUDA)
 	next := itoa(num(fam) + 1)
@@ -343,16 +351,19 @@ func (in *Input) conda(o *Option) {
 	pinned := strings.TrimPrefix(p, "-p ") + "/conda-meta/pinned"
 	o.Steps = append(o.Steps, step(StepPin, "conda-pin", fmt.Sprintf("grep -qxF '%s' %s 2>/dev/null || echo '%s' >> %s", pinLine, pinned, pinLine, pinned)))
 	py := e.python()
-	if e.Python == "" || e.Kind == "new" {
+	if e.Python == "" || e.fresh() {
 		py = strings.TrimPrefix(p, "-p ") + "/bin/python"
 	}
 	check := in.prove(o, py)
 	// conda-forge's version of CUDA need not be the wheel's: the family is what the driver runs.
 	check.Commands[0] = py + " -c '" + strings.Replace(proof(o), `torch.version.cuda == "`+o.CUDA+`"`, `torch.version.cuda.split(".")[0] == "`+fam+`"`, 1) + "'"
-	check.Commands = append([]string{fmt.Sprintf("%s list %s '^(pytorch|libtorch)$'", t, p)}, check.Commands...)
+	check.Commands = slices.Insert(check.Commands, 1, fmt.Sprintf("%s list %s '^(pytorch|libtorch)$'", t, p))
 	o.Steps = append(o.Steps, check)
 	in.jobPython(o, py)
-	o.Steps = append(o.Steps, step(StepBack, "back", fmt.Sprintf("%s install -y %s --file %s", t, p, e.before())).arg("file", e.before()))
+	if !e.fresh() {
+		unpin := fmt.Sprintf("sed -i '/^%s$/d' %s", strings.NewReplacer(".", `\.`, "*", `\*`).Replace(pinLine), pinned)
+		o.Steps = append(o.Steps, step(StepBack, "back", unpin+" && "+fmt.Sprintf("%s install -y %s --file %s", t, p, e.before())).arg("file", e.before()))
+	}
 }
 
 func (in *Input) pixi(o *Option) {
