@@ -2,7 +2,7 @@
 # Brings what the tests need onto this machine; a second run finds everything
 # there and takes a moment.
 #
-#   lab/deps.sh [packages] [nvidia] [wheels] [tools] [poetry]    all of them when none is named
+#   lab/deps.sh [packages] [nvidia] [wheels] [tools] [poetry] [envmodules]    all of them when none is named
 #
 # packages  Debian packages: installed by root, otherwise named with an exit status of 1
 # nvidia    NVIDIA's user-space driver files, from the non-free area of the Debian
@@ -10,6 +10,8 @@
 # wheels    real torch wheels from the package index, unpacked into the cache
 # tools     uv from the package index, in an environment of its own in the cache
 # poetry    poetry from the package index, the same way
+# envmodules  Environment Modules, which cannot be installed beside lmod: Debian's package
+#           unpacked into the cache
 # morewheels  only when it is named: the wheels of lab/wheels.txt, for make test-wheels
 #
 # The cache is $NCCLINIC_CACHE, else /var/cache/ncclinic-test for root, else
@@ -257,6 +259,18 @@ install_poetry() {
 	echo "$sum" >"$cache/poetry.done"
 }
 
+install_envmodules() {
+	is_done envmodules 1 && return
+	say "fetching environment-modules"
+	rm -rf "$cache/envmodules" "$cache/envmodules.deb"
+	mkdir -p "$cache/envmodules" "$cache/envmodules.deb"
+	download() { (cd "$cache/envmodules.deb" && apt-get -qq -o APT::Sandbox::User="$(id -un)" download environment-modules); }
+	retry download || die "environment-modules could not be fetched"
+	dpkg-deb -x "$cache"/envmodules.deb/*.deb "$cache/envmodules"
+	rm -rf "$cache/envmodules.deb"
+	echo 1 >"$cache/envmodules.done"
+}
+
 install_morewheels() {
 	sum="1 $(sha256sum <"$here/wheels.txt")"
 	is_done more-wheels "$sum" && return
@@ -283,7 +297,7 @@ mkdir -p "$cache"
 if command -v flock >/dev/null && [ -z "${NCCLINIC_DEPS_LOCKED:-}" ]; then
 	NCCLINIC_DEPS_LOCKED=1 exec flock "$cache/lock" "$0" "$@"
 fi
-[ $# = 0 ] && set -- packages nvidia wheels tools poetry
+[ $# = 0 ] && set -- packages nvidia wheels tools poetry envmodules
 for part in "$@"; do
 	case $part in
 	packages) install_packages ;;
@@ -291,8 +305,9 @@ for part in "$@"; do
 	wheels) install_wheels ;;
 	tools) install_tools ;;
 	poetry) install_poetry ;;
+	envmodules) install_envmodules ;;
 	morewheels) install_morewheels ;;
 	cache) echo "$cache" ;;
-	*) die "unknown part $part: packages, nvidia, wheels, tools, poetry or morewheels" ;;
+	*) die "unknown part $part: packages, nvidia, wheels, tools, poetry, envmodules or morewheels" ;;
 	esac
 done

@@ -130,6 +130,7 @@ func (a *app) check(ctx context.Context, args []string, g gatherFlags, t targetF
 		return a.checkLibrary(args[0], t.explain)
 	}
 	g.also = t.explain
+	a.planner = planner(args, g, t)
 	var bs []*fact.Bundle
 	for i := range max(1, len(args)) {
 		b, err := a.subject(ctx, args[min(i, len(args)):min(i+1, len(args))], g, t)
@@ -145,6 +146,36 @@ func (a *app) check(ctx context.Context, args []string, g gatherFlags, t targetF
 		return a.compare(bs[0], bs[1])
 	}
 	return a.judge(bs[0])
+}
+
+// planner is the call of fix for what check was asked about, "" for what fix
+// does not take.
+func planner(args []string, g gatherFlags, t targetFlags) string {
+	cmd := "ncclinic fix"
+	switch {
+	case len(args) > 1:
+		return ""
+	case len(args) == 1 && isBundle(args[0]):
+		cmd += " " + shellWord(args[0])
+	case len(args) == 1:
+		py := filepath.Join(args[0], "bin", "python")
+		if _, err := os.Stat(py); err != nil {
+			return ""
+		}
+		cmd += " --python " + shellWord(py)
+	case g.python != "":
+		cmd += " --python " + shellWord(g.python)
+	}
+	if t.driver != "" {
+		cmd += " --driver " + shellWord(t.driver)
+	}
+	if len(t.gpus) > 0 {
+		cmd += " --gpu " + shellWord(strings.Join(t.gpus, ","))
+	}
+	if t.withNode != "" && t.withNode != "here" {
+		cmd += " --facts " + shellWord(t.withNode)
+	}
+	return cmd
 }
 
 // subject turns what the user named into facts: a bundle that was saved, an

@@ -154,3 +154,29 @@ func TestPlaceOf(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckPointsToFix: where fix knows more than the report, one line names the
+// call; where it does not, none does.
+func TestCheckPointsToFix(t *testing.T) {
+	run := func(args ...string) string {
+		var o strings.Builder
+		Main(args, Streams{In: strings.NewReader(""), Out: &o, Err: &o, Getenv: func(string) string { return "" }})
+		return oneLine(o.String())
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"check", demoFacts}, "ncclinic fix " + demoFacts + " plans the whole change"},
+		{[]string{"check", demoFacts, "--lang", "zh"}, "ncclinic fix " + demoFacts + " 给出完整方案"},
+		{[]string{"check", "../../docs/example/torch-2.11.0.facts.json", "--driver", "535.161.08", "--gpu", "V100"}, ""}, // a wheel
+		{[]string{"demo"}, ""},
+		{[]string{"check", demoFacts, "--format", "json"}, ""},
+		{[]string{"check", demoFacts, demoFacts}, ""},
+	} {
+		out := run(c.args...)
+		if c.want != "" && !strings.Contains(out, c.want) || c.want == "" && strings.Contains(out, "ncclinic fix") {
+			t.Errorf("%v: want %q:\n%s", c.args, c.want, out)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,9 @@ type app struct {
 	out  outputFlags
 	// askAnyway lets a test answer in place of a person at a terminal.
 	askAnyway bool
+	// planner is the command that plans a new torch for what is checked, "" when
+	// there is none.
+	planner string
 	// logs, when set, gets what explain and job read, for a command that goes on from there.
 	logs func(*fact.Logs)
 }
@@ -167,6 +171,9 @@ func (a *app) show(rep *diag.Report, base *rules.Base, b *fact.Bundle) error {
 			return err
 		}
 		o := render.TextOptions{Lang: a.lang, Style: st, Verbose: a.out.verbose, MaxEvidence: a.out.maxEvidence}
+		if top := rep.Top(); top != nil && slices.Contains(torchCauses, top.ID) && rep.Nodes == nil && b != nil && b.Target.Kind == "" {
+			o.Planner = a.planner
+		}
 		if b != nil {
 			o.Summary = render.Summary(b, a.lang)
 			if rep.Nodes != nil {

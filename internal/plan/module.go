@@ -10,7 +10,7 @@ import (
 
 var (
 	moduleName = lazyre.New(`^[A-Za-z][A-Za-z0-9_+.-]*(/[A-Za-z0-9_+.:-]+)*$`)
-	moduleTor  = lazyre.New(`(?i)^(py)?torch(-[a-z]+)*$`)
+	moduleTor  = lazyre.New(`(?i)^(py-)?(py)?torch(-(bundle|gpu|cuda))?$`)
 	moduleVer  = lazyre.New(`[0-9]+\.[0-9]+(\.[0-9]+)?`)
 	moduleCUDA = lazyre.New(`(?i)cu(?:da)?[-/_]?([0-9]{2}(?:\.[0-9]+)*|[0-9]{3})`)
 )
@@ -107,6 +107,10 @@ func (in *Input) module(o *Option) {
 		if a, b := same(fit[i]) == 0, same(fit[j]) == 0; a != b {
 			return a
 		}
+		// PyTorch itself before a bundle that has it too.
+		if a, b := plainTorch(fit[i].name), plainTorch(fit[j].name); a != b && same(fit[i]) == same(fit[j]) {
+			return a
+		}
 		if c := tables.Compare(fit[i].version, fit[j].version); c != 0 {
 			return c > 0
 		}
@@ -116,6 +120,7 @@ func (in *Input) module(o *Option) {
 		o.Steps = append(o.Steps, step(StepModule, "module-none").arg("torch", o.Requirement(), "seen", moduleList(in.Env.Modules)))
 		return
 	}
+	o.Module = fit[0].name
 	s := step(StepModule, "module").arg("module", fit[0].name)
 	for _, l := range torchModules(in.Env.Loaded) {
 		if l.name != fit[0].name {
@@ -125,7 +130,12 @@ func (in *Input) module(o *Option) {
 	}
 	s.Commands = append(s.Commands, "module load "+quote(fit[0].name))
 	o.Steps = append(o.Steps, s)
-	o.Steps = append(o.Steps, step(StepCheck, "check", "python -c '"+strings.SplitN(proof(o), "; assert", 2)[0]+"; assert torch.version.cuda and d.is_nccl_available()'", "ncclinic check").arg("torch", fit[0].version, "cuda", fit[0].cuda))
+	o.Steps = append(o.Steps, step(StepCheck, "check-module", "python -c '"+strings.SplitN(proof(o), "; assert", 2)[0]+"; assert torch.version.cuda and d.is_nccl_available()'", "ncclinic check").arg("cuda", fit[0].cuda))
+}
+
+func plainTorch(name string) bool {
+	first, _, _ := strings.Cut(strings.ToLower(name), "/")
+	return !strings.HasSuffix(first, "-bundle")
 }
 
 func moduleList(names []string) string {

@@ -116,6 +116,7 @@ type Option struct {
 	Needs     []Reason `json:"needs"`     // what must be true that nobody looked at
 	GivesUp   []Reason `json:"givesUp"`
 	Tool      string   `json:"tool,omitempty"`
+	Module    string   `json:"module,omitempty"` // of the site, in place of a wheel
 	Steps     []Step   `json:"steps"`
 }
 

@@ -336,7 +336,11 @@ func (in *Input) conda(o *Option) {
 		}
 		o.Steps = append(o.Steps, step(StepInstall, "new-conda", fmt.Sprintf("[ -e %s/conda-meta/history ] || %s create -y %s --override-channels -c conda-forge python=%s", e.own(), t, p, with)).arg("python", with))
 	} else {
-		o.Steps = append(o.Steps, step(StepSave, "save", fmt.Sprintf("[ -e %s ] || %s list %s --explicit > %s", e.before(), t, p, e.before())).arg("file", e.before()))
+		list := "list " + p
+		if t == Micromamba { // whose list had no --explicit for long
+			list = "env export " + p
+		}
+		o.Steps = append(o.Steps, step(StepSave, "save", fmt.Sprintf("[ -e %s ] || %s %s --explicit > %s", e.before(), t, list, e.before())).arg("file", e.before()))
 	}
 	in.removeUser(o)
 	fam := family(o.CUDA)

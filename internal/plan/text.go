@@ -96,6 +96,7 @@ var texts = map[string][2]string{
 	"step-pin":             {"So that no other package replaces torch: install with this file from now on (then pip refuses instead of replacing):\n    {later}", "防止其他软件包替换 torch：以后安装时都带上该文件（这样会报冲突，而不是悄悄替换）：\n    {later}"},
 	"step-check":           {"The proof: ends with an error unless torch {torch} with CUDA {cuda} and NCCL is what this interpreter imports. The last line needs a GPU.", "验证：除非该解释器导入的是带 CUDA {cuda} 和 NCCL 的 torch {torch}，否则报错退出。最后一行需要 GPU。"},
 	"step-check-rocm":      {"The proof: ends with an error unless torch {torch} for ROCm with RCCL (which torch calls nccl) is what this interpreter imports. The last line needs a GPU.", "验证：除非该解释器导入的是带 RCCL（torch 中称为 nccl）的 ROCm 版 torch {torch}，否则报错退出。最后一行需要 GPU。"},
+	"step-check-module":    {"The proof: ends with an error unless this interpreter imports a torch with CUDA (the module says {cuda}) and NCCL.", "验证：除非该解释器导入的 torch 带有 CUDA（模块名为 {cuda}）和 NCCL，否则报错退出。"},
 	"step-job-python":      {"In the job's script, so that it starts this environment's interpreter ({python}).", "写入作业脚本，使其使用该环境的解释器（{python}）。"},
 	"step-back":            {"To go back to the state in {file}.", "恢复到 {file} 中的状态。"},
 	"step-uv-project":      {"{file} says where torch comes from; otherwise the next uv sync brings the old build back.", "在 {file} 中写明 torch 的来源，否则下次 uv sync 会把旧构建装回来。"},

@@ -132,6 +132,9 @@ func (x *fixText) head() {
 }
 
 func (x *fixText) build(o *plan.Option) string {
+	if o.Module != "" {
+		return Clean("module load "+o.Module, false)
+	}
 	s := "torch " + o.Torch + "+" + o.Tag
 	if o.Tool != "" {
 		s += " (" + o.Tool + ")"

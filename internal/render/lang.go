@@ -29,7 +29,7 @@ type words struct {
 	unknownTitle, undecidedTitle, undecidedWhy, candidates                                 string
 	evidence, why, fix, decide, also, follows, notes                                       string
 	notLooked, leaveOut, onAll, onNodes, rulesOf, ruleOf, unreadable, lookedAt, more, rank string
-	node, verboseHint, ranClean                                                            string
+	node, verboseHint, plannerHint, ranClean                                               string
 	colon, comma                                                                           string
 }
 
@@ -48,6 +48,7 @@ var english = words{
 	evidence: "Evidence", why: "Why", fix: "Fix", decide: "To be sure", also: "Also found", follows: "Follows from it", notes: "Notes",
 	notLooked: "Not looked at", leaveOut: "Leave out of the next job", onAll: "on all %s nodes that reported", onNodes: "on %s of %d nodes: %s", rulesOf: "%d rules: %s", ruleOf: "%d rule: %s", unreadable: "Could not be read", lookedAt: "Looked at",
 	more: "and %d more", rank: "rank", node: "node", ranClean: "%d rules looked and found nothing",
+	plannerHint: "%s plans the whole change: other builds that would do, pins, the proof, the way back",
 	verboseHint: "ncclinic -v lists the facts; ncclinic rules %s explains the cause",
 	colon:       ": ", comma: ", ",
 }
@@ -67,6 +68,7 @@ var chinese = words{
 	evidence: "证据", why: "原因", fix: "解决办法", decide: "如何确认", also: "同时发现", follows: "由此引起", notes: "说明",
 	notLooked: "未检查的项目", leaveOut: "下次提交时排除", onAll: "全部 %s 个已报告的节点", onNodes: "%[2]d 个节点中的 %[1]s 个：%[3]s", rulesOf: "%d 条规则：%s", ruleOf: "%d 条规则：%s", unreadable: "无法读取", lookedAt: "检查对象",
 	more: "另有 %d 处", rank: "rank", node: "节点", ranClean: "%d 条规则检查后未发现问题",
+	plannerHint: "%s 给出完整方案：其他可行的构建、版本锁定、验证和恢复方法",
 	verboseHint: "ncclinic -v 列出全部事实；ncclinic rules %s 解释该原因",
 	colon:       "：", comma: "，",
 }

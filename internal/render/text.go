@@ -17,6 +17,7 @@ type TextOptions struct {
 	Verbose     bool     // all findings in full, every rule that was skipped
 	MaxEvidence int      // lines of evidence for each finding; 0: 8
 	Summary     []string // lines that say what was looked at, see Summary
+	Planner     string   // command that plans what the cause needs, "" for none
 	OKTitle     string   // headline of a report that names no cause; "": by its subject
 }
 
@@ -41,6 +42,9 @@ func Text(w io.Writer, rep *diag.Report, t diag.Texts, o TextOptions) error {
 	x.unseen()
 	if top != nil {
 		p.line("")
+		if o.Planner != "" {
+			p.hang(0, "", fmt.Sprintf(x.ui.plannerHint, Clean(o.Planner, false)))
+		}
 		p.line(p.paint(dim, fmt.Sprintf(x.ui.verboseHint, top.ID)))
 	}
 	return p.w.Flush()
