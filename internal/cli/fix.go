@@ -131,7 +131,7 @@ func (a *app) fix(ctx context.Context, args []string, f *fixFlags) error {
 		return err
 	}
 	v.Texts = bothTexts{base, lb}
-	v.Patch, v.Script, v.More = start.patch, start.script, start.more
+	v.Patch, v.Script, v.More, v.PatchSays = start.patch, start.script, start.more, start.said
 	if v.Cause != nil && v.Cause.Actor == "admin" {
 		v.Ask = a.askText(v.Cause, v.Texts)
 	}
@@ -252,6 +252,7 @@ type start struct {
 	b      *fact.Bundle // of the environment that is to be mended; nil when it was not looked at
 	patch  string
 	script string
+	said   []string        // what lint says of the patch
 	more   []*diag.Finding // what else is wrong in a script
 	logs   *fact.Logs      // what a log and what came with it say; nil when there is none
 	notes  []plan.Reason
@@ -442,8 +443,13 @@ func (a *app) scriptStart(s *start, name string) error {
 func (a *app) scriptPatch(s *start, name string) {
 	var out, errs bytes.Buffer
 	s.script = name
-	if code := Main([]string{"lint", "--diff", name, "--lang", "en"}, Streams{In: a.In, Out: &out, Err: &errs, Getenv: a.Getenv}); code == exitOK || code == exitFound {
+	if code := Main([]string{"lint", "--diff", name, "--lang", a.lang}, Streams{In: a.In, Out: &out, Err: &errs, Getenv: a.Getenv}); code == exitOK || code == exitFound {
 		s.patch = mask.Text(out.String())
+		for _, l := range strings.Split(strings.TrimSpace(errs.String()), "\n") {
+			if l = strings.TrimPrefix(strings.TrimPrefix(l, "ncclinic: "), name+": "); l != "" {
+				s.said = append(s.said, l)
+			}
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ const smiTable = `Mon Nov 30 10:00:00 2026
 +-----------------------------------------+------------------------+----------------------+
 `
 
-const wrongScript = "#!/bin/bash\n#SBATCH --nodes=2\nset -e\n#SBATCH --gres=gpu:4\nexport NCCL_SOCKET_IFNAME=eth0\nexport NCCL_IB_DISABLE=1\ntorchrun --nproc_per_node=4 train.py | tee log\n"
+const wrongScript = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=4\n#SBATCH --gres=gpu:4\nset -e\n#SBATCH --cpus-per-task=8\nexport NCCL_SOCKET_IFNAME=eth0\nexport NCCL_IB_DISABLE=1\ntorchrun --nproc_per_node=4 train.py | tee log\n"
 
 // inDir writes files into a folder and returns their paths by name.
 func inDir(t *testing.T, files map[string]string) map[string]string {
@@ -92,21 +92,21 @@ func TestFixSeveralWithFacts(t *testing.T) {
 // mends is said too.
 func TestFixScriptWhole(t *testing.T) {
 	f := inDir(t, map[string]string{"t.sbatch": wrongScript})
-	var diff strings.Builder
-	Main([]string{"lint", "--diff", f["t.sbatch"]}, Streams{In: strings.NewReader(""), Out: &diff, Err: &diff, Getenv: func(string) string { return "" }})
+	var diff, says strings.Builder
+	Main([]string{"lint", "--diff", f["t.sbatch"]}, Streams{In: strings.NewReader(""), Out: &diff, Err: &says, Getenv: func(string) string { return "" }})
 	code, out, _ := runFix(t, f["t.sbatch"])
 	for _, l := range strings.Split(strings.TrimSpace(diff.String()), "\n") {
 		if !strings.Contains(out, "  "+l+"\n") {
 			t.Errorf("exit %d, the patch lacks %q:\n%s", code, l, out)
 		}
 	}
-	for _, want := range []string{"Also in this script", "line 7: ", "[pipe-hides-exit]", "[ib-disabled]"} {
+	for _, want := range []string{"Also in this script", "line 9: ", "[pipe-hides-exit]", "[ib-disabled]", "sbatch now reads: --cpus-per-task=8"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q:\n%s", want, out)
 		}
 	}
 	_, out, _ = runFix(t, f["t.sbatch"], "--format", "json", "--lang", "zh")
-	if !strings.Contains(out, `"more": [`) || !strings.Contains(out, `"line": 7`) {
+	if !strings.Contains(out, `"more": [`) || !strings.Contains(out, `"line": 9`) {
 		t.Error(out)
 	}
 }

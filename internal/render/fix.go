@@ -11,17 +11,18 @@ import (
 
 // FixView is what "ncclinic fix" has to say.
 type FixView struct {
-	Cause   *diag.Finding // nil: no cause is known
-	Texts   diag.Texts
-	Plan    *plan.Plan      // nil: no other build of torch is wanted
-	Option  int             // index of the option whose commands are shown
-	All     bool            // the commands of all options
-	More    []*diag.Finding // what else is wrong in a batch script
-	Patch   string          // of the batch script
-	Script  string          // its name
-	Ask     string          // text for the administrator
-	Decide  []string        // commands that would decide an undecided report
-	Verdict string          // of the report that the fix starts from, "" for none
+	Cause     *diag.Finding // nil: no cause is known
+	Texts     diag.Texts
+	Plan      *plan.Plan      // nil: no other build of torch is wanted
+	Option    int             // index of the option whose commands are shown
+	All       bool            // the commands of all options
+	More      []*diag.Finding // what else is wrong in a batch script
+	Patch     string          // of the batch script
+	Script    string          // its name
+	PatchSays []string        // what it changes and what it leaves
+	Ask       string          // text for the administrator
+	Decide    []string        // commands that would decide an undecided report
+	Verdict   string          // of the report that the fix starts from, "" for none
 }
 
 type fixWords struct {
@@ -80,6 +81,14 @@ func Fix(w io.Writer, v *FixView, st Style, lang string) error {
 		x.section(fmt.Sprintf(x.u.patch, v.Script, v.Script))
 		for _, l := range strings.Split(strings.TrimRight(v.Patch, "\n"), "\n") {
 			x.p.line("  " + Clean(l, false))
+		}
+	}
+	if v.Patch != "" || len(v.More) > 0 {
+		for i, l := range v.PatchSays {
+			if i == 0 {
+				x.p.line("")
+			}
+			x.p.hang(2, "- ", Clean(l, false))
 		}
 	}
 	if v.Ask != "" {
