@@ -200,7 +200,7 @@ func differ(rows []fact.Work) (bool, string) {
 				return true, "op"
 			}
 			// scatters and gathers are uneven by design; reductions and broadcasts are not
-			if ok && o.NumelIn >= 0 && w.NumelIn >= 0 && o.NumelIn != w.NumelIn && evenOp(w.Op) {
+			if ok && o.NumelIn >= 0 && w.NumelIn >= 0 && o.NumelIn != w.NumelIn && (evenOp(w.Op) || wholeGroup(g)) {
 				return true, "size"
 			}
 			if !ok {
@@ -232,6 +232,18 @@ func differ(rows []fact.Work) (bool, string) {
 		}
 	}
 	return false, ""
+}
+
+// wholeGroup reports gathers into one tensor whose output holds exactly as many
+// parts as ranks speak: they are one group, and there all parts have one size.
+// Of ranks of several groups the sizes may differ.
+func wholeGroup(g []fact.Work) bool {
+	for _, w := range g {
+		if strings.TrimPrefix(w.Op, "_") != "ALLGATHER_BASE" || w.NumelIn <= 0 || w.NumelOut != w.NumelIn*int64(len(g)) {
+			return false
+		}
+	}
+	return len(g) > 2
 }
 
 func evenOp(op string) bool {

@@ -251,14 +251,14 @@ func (v *view) missingTorch() []*fact.Exception {
 	return out
 }
 
-// condaBase returns conda's base environment where conda says that it is the
-// active one and that there are others, and one of these.
+// condaBase returns conda's base environment where conda says that no other one
+// is active and that there are others, and one of these.
 func (v *view) condaBase() (base, other fact.Said) {
 	for _, s := range v.facts(kind.CondaEnv) {
 		switch {
-		case s.Name == "base" && s.Aux == "*":
+		case s.Name == "base":
 			base = s
-		case s.Name == "base" || s.Aux == "*":
+		case s.Aux == "*":
 			return fact.Said{}, fact.Said{}
 		case other.V == "":
 			other = s

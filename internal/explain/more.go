@@ -106,7 +106,7 @@ func (v *view) missingLibraries() {
 		return
 	}
 	c := cand{id: "cuda-library-missing", cert: diag.Likely, over: []string{"run-exception"}}
-	if x := v.excAt(gone[0]); x != nil && len(x.Frames) > 0 && !strings.Contains(x.Frames[len(x.Frames)-1].File, "/torch/__init__.py") && extFrame(x) != "" {
+	if x := v.excAt(gone[0]); x != nil && len(x.Frames) > 0 && !loadsTorch(x) && extFrame(x) != "" {
 		c.id = "torch-extension-built-for-other-torch"
 	}
 	v.add(c, cap4(gone)...)

@@ -873,7 +873,7 @@ func (v *view) decideLibraries() {
 	if es := v.ev("S229"); len(es) > 0 {
 		e := es[0]
 		x := v.excAt(e)
-		torchItself := x != nil && len(x.Frames) > 0 && strings.Contains(x.Frames[len(x.Frames)-1].File, "/torch/__init__.py")
+		torchItself := x != nil && loadsTorch(x)
 		if x != nil && !torchItself && len(x.Frames) > 0 {
 			c := v.add(cand{id: "torch-extension-built-for-other-torch", cert: diag.Likely}, cap4(es)...)
 			for _, s := range v.facts(kind.TorchCUDA) {
@@ -904,7 +904,7 @@ func (v *view) decideLibraries() {
 		}
 		v.moduleEv(c, "cudnn", "cuda")
 	}
-	if len(es) > 0 && v.tornTorch() == nil {
+	if len(es) > 0 && v.tornTorch() == nil && !v.userTorch(es) {
 		c := v.add(cand{id: "torch-extension-built-for-other-torch", cert: diag.Proven}, cap4(es)...)
 		for _, s := range v.facts(kind.Pkg) {
 			if s.Name == "torch" {
@@ -913,6 +913,42 @@ func (v *view) decideLibraries() {
 			}
 		}
 	}
+}
+
+// loadsTorch reports that an exception was raised while torch loads its own libraries.
+func loadsTorch(x *fact.Exception) bool {
+	n := len(x.Frames)
+	for i, f := range x.Frames {
+		if strings.Contains(f.File, "/torch/__init__.py") && (i == n-1 || strings.Contains(f.Func, "_load_global_deps") || strings.Contains(f.Func, "_preload_cuda")) {
+			return true
+		}
+	}
+	return false
+}
+
+// userTorch judges an extension of an environment or image whose symbols are
+// missing because the torch of ~/.local comes first: frames of the launcher or
+// the program show that torch, and the extension lies elsewhere.
+func (v *view) userTorch(es []*fact.Event) bool {
+	for _, e := range es {
+		if strings.Contains(e.Text, "/.local/") || !strings.Contains(e.Text, "-packages/") {
+			return false
+		}
+	}
+	for i := range v.l.Exceptions {
+		for _, f := range v.l.Exceptions[i].Frames {
+			dir, _, ok := strings.Cut(f.File, "/site-packages/torch/")
+			if !ok || !strings.Contains(dir, "/.local/lib/python") {
+				continue
+			}
+			c := v.add(cand{id: "env-user-site-shadows", cert: diag.Likely, args: diag.Args{"dir": dir + "/site-packages", "torch_dir": dir + "/site-packages/torch"},
+				over: []string{"run-exception", "torch-extension-built-for-other-torch", "torch-install-damaged"}, needs: []string{"PYTHONNOUSERSITE=1 python -c 'import torch; print(torch.__file__, torch.__version__)'"}}, cap4(es)...)
+			x := &v.l.Exceptions[i]
+			c.ev = append(c.ev, v.evidence(x.Place, f.File))
+			return true
+		}
+	}
+	return false
 }
 
 // cudaSymbol matches symbols that one library of CUDA misses in another.

@@ -32,6 +32,10 @@ var (
 	uvPlan    = lazyre.New(`^ ([-+]) torch==(\d\S*)$`)
 	uvMarks   = lazyre.New(`^(?:Unin|In)stalled \d+ packages? in `)
 	condaMove = lazyre.New(`^\s+pytorch\s+(?:\S+::)?(?:pytorch-)?(\d[\w.]*)-(\S+)(?: \S+)? --> (?:\S+::)?(?:pytorch-)?(\d[\w.]*)-(\S+)`)
+	// what conda (two lists) and mamba say that they will install
+	condaLoad = lazyre.New(`^\s+([a-z][\w.-]*?)-(\d[\w.]*)\s+\|\s+(\S+)`)
+	condaPlan = lazyre.New(`^\s+\S+\s+\S+::([a-z][\w.-]*?)-(\d[\w.]*)-(\S+)\s*$`)
+	mambaPlan = lazyre.New(`^\s+\+ ([a-z][\w.-]*?)\s+(\d[\w.]*)\s+(\S+)\s+\S+/(?:linux-\w+|noarch)\b`)
 	cmakeUse  = lazyre.New(`^--\s+(USE_CUDA|USE_NCCL|CUDA version)\s*: (ON|OFF|\d+\.\d+)\b`)
 	// commands that show how an image was made
 	shownRecipe = lazyre.New(`\b(?:apptainer|singularity) inspect\b|\b(?:docker|podman) (?:image )?history\b|\b(?:cat|less|head|tail|grep)\b.*(?i:dockerfile|containerfile|\.def\b)`)
@@ -110,6 +114,13 @@ func (p *Parser) forms(text, msg string, add adder) bool {
 		if m := uvPlan.FindStringSubmatch(msg); m != nil {
 			add(map[string]string{"-": kind.PipOut, "+": kind.PipIn}[m[1]], "torch", m[2], p.lastCmd)
 			return true
+		}
+	case !has(" --> ") && (has("torch-") || has("torch ")) && (has(" | ") || has("::") || has(" + ") || strings.HasPrefix(msg, "+ ")):
+		for _, re := range []*lazyre.Regexp{condaLoad, condaPlan, mambaPlan} {
+			if m := re.FindStringSubmatch(text); m != nil {
+				pkg(m[1], m[2], m[3])
+				return true
+			}
 		}
 	case has(" --> ") && has("pytorch"):
 		if m := condaMove.FindStringSubmatch(text); m != nil {
