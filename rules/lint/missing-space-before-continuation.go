@@ -15,7 +15,7 @@ var _ = Checks.Add("missing-space-before-continuation", func(c *Ctx) {
 		}
 		p := l[len(l)-2]
 		next := s.Line(n + 1)
-		if p == ' ' || p == '\t' || !strings.HasPrefix(next, "-") || len(next) < 3 || c.inHeredoc(n) {
+		if strings.IndexByte(" \t(|;&{=`", p) >= 0 || !strings.HasPrefix(next, "-") || len(next) < 3 || c.inHeredoc(n) || opensQuote(l[:len(l)-1]) {
 			continue
 		}
 		_, to, _ := s.LineRange(n)
@@ -25,3 +25,24 @@ var _ = Checks.Add("missing-space-before-continuation", func(c *Ctx) {
 		c.Hit(at(n, len(l)), "next", fact.Clip(strings.Fields(next)[0], 40)).Edit(to-1, to-1, " ")
 	}
 })
+
+// opensQuote reports that the last character of a line is the quote with which
+// a string begins: ARGS="\ on one line, --nnodes 2 on the next.
+func opensQuote(l string) bool {
+	q := l[len(l)-1]
+	if q != '"' && q != '\'' {
+		return false
+	}
+	open := byte(0)
+	for i := 0; i < len(l); i++ {
+		switch c := l[i]; {
+		case c == '\\' && open != '\'':
+			i++
+		case open == 0 && (c == '"' || c == '\''):
+			open = c
+		case c == open:
+			open = 0
+		}
+	}
+	return open == q
+}
