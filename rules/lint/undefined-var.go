@@ -2,8 +2,8 @@ package lint
 
 var _ = Checks.Add("undefined-var", func(c *Ctx) {
 	s := c.S
-	if !s.Parsed || s.Syntax != nil || c.sourcedUnknown() || s.Generator {
-		return
+	if !s.Parsed || s.Syntax != nil || c.sourcedUnknown() || s.Generator || s.Opt("export") != nil {
+		return // a script that says what it takes over gets it from sbatch --export
 	}
 	seen := map[string]bool{}
 	for _, r := range s.Reads {

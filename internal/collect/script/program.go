@@ -472,6 +472,9 @@ func (p *parser) angle() {
 // placeholder returns the part of a value that is left to fill in: <x>, {x},
 // [x], TODO_x, YOUR_x.
 func placeholder(v string) string {
+	if t := v[strings.LastIndexByte(v, ':')+1:]; t == "..." || t == "\u2026" || t == "???" {
+		return v // --nodes=..., --gres=gpu:...
+	}
 	pair := func(a, b byte) string {
 		i := strings.IndexByte(v, a)
 		if i < 0 || i > 0 && v[i-1] == '$' {
