@@ -435,13 +435,17 @@ func TestNodesLive(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	prolog(t, `[ $N = n5 ] && echo "export PYTHONPATH=`+broken(t)+`"`)
-	a = checkNodes(t, c, env, "--python", python, "--live", "--live-timeout", "45s", "--no-reach")
+	a = checkNodes(t, c, env, "--python", python, "--live", "--live-timeout", "150s", "--no-reach")
 	g := a.Nodes.Group
 	if g == nil || g.First == nil || g.First.Node != "n5" || g.First.Rank != 4 || g.First.Step != "import" || g.Good != 0 {
 		t.Fatalf("%+v %+v", g, g.First)
 	}
 	if f := a.finding(t, "run-exception"); f.Args["node"] != "n5" {
 		t.Errorf("%v", f.Args)
+	}
+	// The others are not waited for to the limit.
+	if !strings.Contains(fmt.Sprint(g.Faults), "stopped: another rank had failed") {
+		t.Errorf("%+v", g.Faults)
 	}
 }
 

@@ -267,15 +267,13 @@ func askBundles(rep *diag.Report, facts []given) {
 	}
 }
 
-// shellWord quotes a path for a command that is pasted.
+// shellWord quotes a path for a command that is pasted; one that looks like an
+// option gets its folder in front.
 func shellWord(s string) string {
-	if s != "" && !strings.HasPrefix(s, "-") && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+@%,=-") == "" {
-		return s
-	}
 	if strings.HasPrefix(s, "-") {
 		s = "." + string(filepath.Separator) + s
 	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return fact.ShellWord(s)
 }
 
 // atLeastOne is the Args of a command that needs files.

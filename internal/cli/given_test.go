@@ -85,7 +85,7 @@ func TestExplainGiven(t *testing.T) {
 }
 
 func TestShellWord(t *testing.T) {
-	for in, want := range map[string]string{"a/b-1.out": "a/b-1.out", "my log": "'my log'", "-x": "'./-x'", "it's": `'it'\''s'`, "": "''"} {
+	for in, want := range map[string]string{"a/b-1.out": "a/b-1.out", "my log": "'my log'", "-x": "./-x", "it's": `'it'\''s'`, "": "''"} {
 		if got := shellWord(in); got != want {
 			t.Errorf("%q: %s, want %s", in, got, want)
 		}

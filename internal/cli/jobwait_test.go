@@ -23,6 +23,7 @@ func TestJobWaits(t *testing.T) {
 		{"DependencyNeverSatisfied", "afterok:2(unfulfilled),afterok:7_4(failed)", "job-dependency-failed", "dependency="},
 		{"PartitionTimeLimit", "(null)", "slurm-request-impossible", "asks for 2-00:00:00"},
 		{"QOSMaxWallDurationPerJobLimit", "(null)", "slurm-request-impossible", "2-00:00:00"},
+		{"PartitionConfig", "(null)", "slurm-request-impossible", "as it is configured"},
 		{"PartitionNodeLimit", "(null)", "slurm-request-impossible", "number of nodes"},
 		{"BadConstraints", "(null)", "slurm-request-impossible", "features"},
 		{"InvalidQOS", "(null)", "slurm-request-impossible", "QOS of the job is not valid"},

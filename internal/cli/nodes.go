@@ -69,6 +69,9 @@ sbatch --exclude 的列表。再加 --live 时，会在所有 rank 上建立真�
 			if len(args) > 0 {
 				return usagef("%s", a.tr("--nodes examines the nodes of a job and takes no other target", "--nodes 检查作业的各个节点，不接受其他对象"))
 			}
+			if f := c.Flags().Lookup("node-count"); f.Changed && n.count < 1 {
+				return usagef("--node-count %d: %s", n.count, a.tr("must be 1 or more", "必须大于等于 1"))
+			}
 			return a.checkNodes(c.Context(), *g, n)
 		}
 		for _, name := range nodesOnly {
@@ -105,6 +108,12 @@ func (a *app) checkNodes(ctx context.Context, g gatherFlags, n nodesFlags) error
 	if err != nil {
 		return err
 	}
+	if m.Getenv(nodes.InStep) != "" { // a prolog, or the probe's own prefix
+		return usagef("%s", a.tr("--nodes: inside of a step that check --nodes itself started: not started once more", "--nodes：位于 check --nodes 自己启动的作业步中，不再重复启动"))
+	}
+	if skip := a.oneOfMany(m); skip {
+		return nil
+	}
 	o, err := a.stepOptions(ctx, m, g, n)
 	if err != nil {
 		return err
@@ -116,6 +125,10 @@ func (a *app) checkNodes(ctx context.Context, g gatherFlags, n nodesFlags) error
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		var queued *nodes.QueueError
+		if errors.As(err, &queued) {
+			return a.notAllocated(queued)
 		}
 		return usageError{err}
 	}
@@ -140,6 +153,39 @@ func (a *app) checkNodes(ctx context.Context, g gatherFlags, n nodesFlags) error
 		}
 	}
 	return a.judge(b)
+}
+
+// oneOfMany reports that this process is one of several tasks of a step which all
+// were started with the same command: the first one looks at all nodes, and the
+// others have nothing to do.
+func (a *app) oneOfMany(m *source.Machine) bool {
+	n, err := strconv.Atoi(m.Getenv("SLURM_STEP_NUM_TASKS"))
+	if err != nil || n < 2 || m.Getenv("SLURM_STEP_ID") == "" {
+		return false
+	}
+	if m.Getenv("SLURM_PROCID") != "0" {
+		return true
+	}
+	fmt.Fprintf(a.Err, a.tr("ncclinic: --nodes starts one probe on each node by itself: task 0 does it, the other %d tasks of this step end (no srun is needed in front)\n",
+		"ncclinic：--nodes 会自行在每个节点上启动一个探测进程：由任务 0 执行，本作业步的其余 %d 个任务直接结束（前面不需要 srun）\n"), n-1)
+	return false
+}
+
+// notAllocated says why an allocation of its own did not start. That is no
+// verdict on the nodes.
+func (a *app) notAllocated(q *nodes.QueueError) error {
+	reason := q.Reason
+	if reason == "" {
+		reason = a.tr("squeue gives no reason", "squeue 没有给出原因")
+	}
+	reason = render.Clean(reason, false)
+	if q.Never {
+		return usagef("%s", fmt.Sprintf(a.tr("job %s will never start as it is requested (%s): ask for fewer nodes or another partition (sinfo -o '%%P %%D %%l' lists them)",
+			"作业 %s 按现在的请求永远不会开始（%s）：请减少节点数或换一个分区（sinfo -o '%%P %%D %%l' 列出各分区）"), q.Job, reason))
+	}
+	fmt.Fprintf(a.Err, "ncclinic: %s\n", fmt.Sprintf(a.tr("no allocation within %s (--wait): job %s waited, reason %s; it was cancelled, no node was looked at",
+		"%s（--wait）内没有得到分配：作业 %s 在排队，原因 %s；已取消，没有检查任何节点"), q.Wait, q.Job, reason))
+	return exitError(exitUnsure)
 }
 
 // stepOptions turns flags and surroundings into one step.

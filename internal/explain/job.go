@@ -283,11 +283,11 @@ func (v *view) jobLaunch(j *fact.Job) {
 		switch o.Unread {
 		case fact.OutNoFolder:
 			c.args["folder"] = o.Path[:max(1, strings.LastIndexByte(o.Path, '/'))]
-			c.args["folder_word"] = quote(c.args["folder"])
+			c.args["folder_word"] = fact.ShellWord(c.args["folder"])
 		case fact.OutMissing, fact.OutDenied, fact.OutSpecial:
 			c.cert = diag.Likely
 			c.args["variant"] = "slurm-unsure"
-			c.needs = []string{"ls -ld " + quote(o.Path[:max(1, strings.LastIndexByte(o.Path, '/'))])}
+			c.needs = []string{"ls -ld " + fact.ShellWord(o.Path[:max(1, strings.LastIndexByte(o.Path, '/'))])}
 		default:
 			continue
 		}
@@ -295,14 +295,6 @@ func (v *view) jobLaunch(j *fact.Job) {
 		return
 	}
 	v.needs = append(v.needs, "scontrol show job "+j.ID)
-}
-
-// quote makes a path one word of a shell command.
-func quote(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+@%,=-") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // jobBefore tells how the run before a requeue ended, of a job that has not ended yet.

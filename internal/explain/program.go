@@ -196,7 +196,7 @@ func (v *view) addProgram(gs []gone) {
 	case !v.dead:
 		return
 	default:
-		c.needs = []string{"sacct -j JOBID -o JobID,State,ExitCode; srun --ntasks=1 which -a " + quote(g.program)}
+		c.needs = []string{"sacct -j JOBID -o JobID,State,ExitCode; srun --ntasks=1 which -a " + fact.ShellWord(g.program)}
 	}
 	if g.why == "denied" || g.why == "interpreter" {
 		c.args["why"] = g.why
@@ -204,11 +204,11 @@ func (v *view) addProgram(gs []gone) {
 	if g.why == "interpreter" && g.Args["interpreter"] == "" {
 		c.args["variant"] = "path"
 	}
-	c.args["program_word"] = quote(g.program)
+	c.args["program_word"] = fact.ShellWord(g.program)
 	if strings.Contains(g.program, "/") || g.Sig == "S459" {
-		c.args["path_word"] = quote(g.program)
+		c.args["path_word"] = fact.ShellWord(g.program)
 	} else {
-		c.args["name_word"] = quote(g.program)
+		c.args["name_word"] = fact.ShellWord(g.program)
 	}
 	c.rule = g.Rule
 	if g.Sig == "S290" || g.Rule == "log-program-not-found" {

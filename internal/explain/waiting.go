@@ -9,23 +9,6 @@ import (
 	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
-// never are the reasons for which a job waits and will never start as it is:
-// what it asks for is above a limit for one job, or exists nowhere. The value is
-// the variant of the message that says which.
-var never = map[string]string{"BadConstraints": "constraints", "PartitionNodeLimit": "nodes", "PartitionTimeLimit": "time",
-	"InvalidAccount": "account", "InvalidQOS": "account", "AccountNotAllowed": "account", "QOSNotAllowed": "account", "ReservationInvalid": "reservation", "ReservationDeleted": "reservation",
-	"AssocMaxWallDurationPerJobLimit": "time", "QOSMaxWallDurationPerJobLimit": "time", "MaxMemPerLimit": "limit"}
-
-// neverVariant tells a reason that waiting does not mend.
-func neverVariant(reason string) (string, bool) {
-	if w, ok := never[reason]; ok {
-		return w, true
-	}
-	limit := strings.HasPrefix(reason, "QOS") || strings.HasPrefix(reason, "Assoc")
-	one := strings.HasSuffix(strings.TrimSuffix(reason, "Limit"), "PerJob") || strings.HasSuffix(strings.TrimSuffix(reason, "Limit"), "PerNode") || strings.HasPrefix(reason, "QOSMin")
-	return "limit", limit && one
-}
-
 // waitVariant names the message for a reason that ends by itself.
 func waitVariant(reason string) string {
 	has := func(words ...string) bool {
@@ -67,7 +50,7 @@ func (v *view) jobWaits(j *fact.Job) {
 		args["variant"], args["by"] = by, by
 		v.slurmSays(cand{id: "job-held", args: args}, j.Reason.At)
 	}
-	variant, impossible := neverVariant(reason)
+	variant, impossible := fact.NeverStarts(reason)
 	switch {
 	case reason == "":
 	case reason == "JobHeldUser":
@@ -125,7 +108,7 @@ func (v *view) jobQueued(j *fact.Job, reason string) {
 	case "reservation":
 		f().Needs = []string{"scontrol show reservation"}
 	case "partition":
-		f().Needs = []string{"scontrol show partition " + quote(j.Partition.Or("PARTITION"))}
+		f().Needs = []string{"scontrol show partition " + fact.ShellWord(j.Partition.Or("PARTITION"))}
 	default:
 		f()
 	}

@@ -37,13 +37,5 @@ var _ = Checks.Add("image-gpu-hook", func(b *fact.Bundle, r *diag.Reporter) {
 	default:
 		return
 	}
-	r.Hit("gpu-not-in-container", diag.Possible, a, at).Need("srun --gres=gpu:1 --container-image=" + shellQuote(b.Target.Path) + " nvidia-smi -L")
+	r.Hit("gpu-not-in-container", diag.Possible, a, at).Need("srun --gres=gpu:1 --container-image=" + fact.ShellWord(b.Target.Path) + " nvidia-smi -L")
 })
-
-// shellQuote makes a path safe to paste.
-func shellQuote(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+@%,=-") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}

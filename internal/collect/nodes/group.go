@@ -86,14 +86,39 @@ type rankResult struct {
 	Device string `json:"d,omitempty"`
 }
 
+// failed reports that a rank failed by itself, and did not only wait for others.
+func (r *rankResult) failed() bool { return r.Step != "done" && !waiting.MatchString(r.Error) }
+
+// rankFailed reports that a rank of a node that has answered failed by itself.
+func (m *Merger) rankFailed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, t := range m.tasks {
+		if slices.ContainsFunc(t.ranksAt, func(r rankResult) bool { return r.failed() }) {
+			return true
+		}
+	}
+	return false
+}
+
 func decodeRanks(raw []byte) ([]rankResult, error) {
 	var r []rankResult
 	err := json.Unmarshal(raw, &r)
 	return r[:min(len(r), maxRanks)], err
 }
 
+// When one rank has failed by itself the others wait for nothing: those of its
+// node get rankGrace to say so too, those of other nodes groupGrace.
+const (
+	rankGrace  = 4 * time.Second
+	groupGrace = 8 * time.Second
+)
+
+// stopped is what a rank says that was ended because another one had failed.
+const stopped = "stopped: another rank had failed"
+
 // runRanks starts this node's ranks with the job's interpreter and waits for
-// them, at most the plan's limit and a little.
+// them, at most the plan's limit and a little, or until ctx ends.
 func runRanks(ctx context.Context, m *source.Machine, self int, python string, p *groupPlan) []rankResult {
 	first, n := 0, 0
 	for _, s := range p.Starts {
@@ -109,6 +134,9 @@ func runRanks(ctx context.Context, m *source.Machine, self int, python string, p
 		return out
 	}
 	limit := time.Duration(p.Seconds) * time.Second
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var once sync.Once
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Add(1)
@@ -120,6 +148,12 @@ func runRanks(ctx context.Context, m *source.Machine, self int, python string, p
 			inner := max(p.Seconds-5, p.Seconds*4/5)
 			res, err := m.Runner.Run(ctx, source.Cmd{Path: python, Args: []string{"-c", groupScript, p.Backend, itoa(inner)}, Env: env, Timeout: limit, MaxOut: 256 << 10})
 			out[i] = readRank(first+i, res, err)
+			if ctx.Err() != nil && out[i].Step != "done" && (err != nil || res.TimedOut || res.Code < 0) {
+				out[i].Error, out[i].Time = stopped, time.Now().UnixMilli()
+			}
+			if out[i].failed() {
+				once.Do(func() { time.AfterFunc(rankGrace, stop) })
+			}
 		}()
 	}
 	wg.Wait()
@@ -174,7 +208,7 @@ func readRank(rank int, res source.Result, err error) rankResult {
 }
 
 // waiting matches what a rank says that only waited for others.
-var waiting = lazyre.New(`(?i)time ?limit|timed? ?out|connection (?:closed|reset)|closed by peer|broken pipe|remote process exited|Stop_waiting|socket Timeout|failed to recv`)
+var waiting = lazyre.New(`(?i)^stopped: |time ?limit|timed? ?out|connection (?:closed|reset)|closed by peer|broken pipe|remote process exited|Stop_waiting|socket Timeout|failed to recv`)
 
 // addGroup turns what the ranks said into the first failure and the rest.
 func (m *Merger) addGroup(s *fact.NodeSet) {

@@ -225,7 +225,7 @@ func TestMissingNodesAreNamed(t *testing.T) {
 	feed(m, output(t, 0, mach, b)...)
 	h := newHearsay()
 	for _, l := range []string{"srun: error: Node failure on n2", "srun: error: n[3-4]: tasks 2-3: Killed", "srun: error: Task launch for StepId=3.0 failed on node n9: Communication connection failure",
-		"srun: error: \x1b[31m: task 2: Killed", "  3: out of \x07memory", "srun: error: n3: task 3: Exited with exit code 2"} {
+		"srun: error: \x1b[31m: task 2: Killed", "srun: error: n3: task 2: Exited with exit code 2", "  2: slurmstepd-n3: error: out of \x07memory"} {
 		h.line([]byte(l))
 	}
 	s := m.Set(h.nodes(), "no report within 1m0s")

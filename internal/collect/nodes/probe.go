@@ -75,12 +75,38 @@ func Probe(ctx context.Context, m *source.Machine, o ProbeOptions, collect func(
 	in := bufio.NewReaderSize(io.LimitReader(o.In, maxPlan), 64<<10)
 	// Others may still want an answer: stay until the parent has all of them and
 	// closes the input.
+	plans := make(chan planOr, 1)
+	go func() {
+		for {
+			p, err := readPlan(in)
+			plans <- planOr{p, err}
+			if p == nil || err != nil {
+				return
+			}
+		}
+	}()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	rankCtx, stopRanks := context.WithCancel(ctx)
+	defer stopRanks()
+	ranks := make(chan []rankResult, 1)
 	for known := false; ; {
-		p, err := readPlan(in)
-		if err != nil || p == nil {
-			return err
+		var p *plan
+		var err error
+		select {
+		case next := <-plans:
+			if p, err = next.plan, next.err; err != nil || p == nil {
+				return err
+			}
+		case got := <-ranks:
+			if err := send(o, kindGroup, got); err != nil {
+				return err
+			}
+			continue
 		}
 		switch {
+		case p.Stop:
+			stopRanks()
 		case p.Reach != nil && o.Reach && !known:
 			known = true
 			a.know(p.Token)
@@ -91,12 +117,19 @@ func Probe(ctx context.Context, m *source.Machine, o ProbeOptions, collect func(
 			err = send(o, kindReach, reachAll(ctx, self, p.Token, p.Reach, addr))
 		case p.Group != nil && o.Live:
 			a.closeMaster() // rank 0 needs the port now
-			err = send(o, kindGroup, runRanks(ctx, m, self, python, p.Group))
+			o.Live = false  // one group
+			go func() { ranks <- runRanks(rankCtx, m, self, python, p.Group) }()
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// planOr is what came from the parent.
+type planOr struct {
+	plan *plan
+	err  error
 }
 
 func newReport(m *source.Machine, b *fact.Bundle) *report {

@@ -29,6 +29,7 @@ type plan struct {
 	Token string     `json:"token,omitempty"`
 	Reach *reachPlan `json:"reach,omitempty"`
 	Group *groupPlan `json:"group,omitempty"`
+	Stop  bool       `json:"stop,omitempty"` // end the ranks: another one has failed
 }
 
 // reachPlan names the nodes that reported, in the order of their tasks.

@@ -131,7 +131,7 @@ func Run(ctx context.Context, m *source.Machine, o Options) (*fact.NodeSet, erro
 		return nil, errors.New("srun is not on PATH")
 	}
 	nonce := Nonce()
-	c := &step{o: o, merge: NewMerger(nonce, o.Nodes), wake: make(chan struct{}, 1), heard: newHearsay()}
+	c := &step{o: o, m: m, merge: NewMerger(nonce, o.Nodes), wake: make(chan struct{}, 1), heard: newHearsay()}
 	c.merge.notify = c.poke
 	if o.Count == 0 {
 		c.o.Count = len(o.Nodes)
@@ -167,6 +167,10 @@ func Run(ctx context.Context, m *source.Machine, o Options) (*fact.NodeSet, erro
 	if runErr != nil {
 		return nil, fmt.Errorf("srun: %w", runErr)
 	}
+	if c.queued != nil {
+		return nil, c.queued
+	}
+	c.merge.expect(said, c.o.Count)
 	set := c.merge.Set(said, silent)
 	if set.Reported == 0 && (len(c.merge.expected) == 0 || res.Code > 0 && !c.heard.launched()) {
 		return nil, fmt.Errorf("srun started no probe: %s", c.heard.last(res.Code))
@@ -189,8 +193,13 @@ func stepEnv(m *source.Machine) []string {
 		env = append(env, k+"="+v)
 	}
 	slices.Sort(env)
-	return env
+	return append(env, InStep+"=1")
 }
+
+// InStep is a variable of this step and of what its prologs start: a second step
+// from within would start a third one, and so on. Its name is one of Slurm's, so
+// that --export=NONE keeps it.
+const InStep = "SLURM_NCCLINIC_NODES"
 
 func cancelStep(m *source.Machine, job, id string) {
 	if p, err := m.Runner.LookPath("scancel"); err == nil {
@@ -201,11 +210,13 @@ func cancelStep(m *source.Machine, job, id string) {
 }
 
 type step struct {
-	o     Options
-	merge *Merger
-	in    io.Writer
-	wake  chan struct{}
-	heard *hearsay
+	o      Options
+	m      *source.Machine
+	merge  *Merger
+	in     io.Writer
+	wake   chan struct{}
+	heard  *hearsay
+	queued *QueueError
 }
 
 func (c *step) poke() {
@@ -253,8 +264,7 @@ func (c *step) phases(ctx context.Context, ended <-chan struct{}) string {
 	began := time.Now()
 	silent := fmt.Sprintf("no report within %s", c.o.NodeLimit)
 	if c.o.JobID == "" {
-		running := func(p Progress) bool { return p.Reported > 0 || c.heard.allocated() }
-		if !c.until(ctx, ended, PhaseQueue, func() time.Time { return began.Add(c.o.Wait) }, running) {
+		if !c.queue(ctx, ended, began) {
 			return "no allocation within " + c.o.Wait.String()
 		}
 		began = time.Now()
@@ -283,9 +293,20 @@ func (c *step) phases(ctx context.Context, ended <-chan struct{}) string {
 			return silent
 		}
 		end := time.Now().Add(c.o.LiveLimit + phaseMargin)
-		c.until(ctx, ended, PhaseGroup, func() time.Time { return end }, func(p Progress) bool {
+		all := func(p Progress) bool {
 			return p.Grouped >= n || p.Grouped+c.merge.gone(kindGroup, c.heard.nodes()) >= n
+		}
+		var failed time.Time
+		c.until(ctx, ended, PhaseGroup, func() time.Time { return end }, func(p Progress) bool {
+			if failed.IsZero() && c.merge.rankFailed() {
+				failed = time.Now()
+			}
+			return all(p) || !failed.IsZero() && time.Since(failed) > groupGrace
 		})
+		if !failed.IsZero() && !all(c.merge.Progress()) && c.tell(ctx, ended, &plan{Stop: true}) {
+			end = time.Now().Add(phaseMargin)
+			c.until(ctx, ended, PhaseGroup, func() time.Time { return end }, all)
+		}
 		c.merge.mu.Lock()
 		c.merge.ran = p.Group
 		c.merge.mu.Unlock()
@@ -399,14 +420,16 @@ func (l *lines) flush() {
 type hearsay struct {
 	mu    sync.Mutex
 	why   map[string]fact.NodeFault // by node
+	task  map[string]int            // the task of a node that srun names
 	tasks map[int]string            // what a probe itself said last
 	tail  []string
 	alloc bool
 	start bool
+	job   string // of the allocation that srun waits for
 }
 
 func newHearsay() *hearsay {
-	return &hearsay{why: map[string]fact.NodeFault{}, tasks: map[int]string{}}
+	return &hearsay{why: map[string]fact.NodeFault{}, task: map[string]int{}, tasks: map[int]string{}}
 }
 
 var (
@@ -415,9 +438,14 @@ var (
 	// srun: error: Node failure on n3; srun: error: Task launch for StepId=3.0 failed on node n3: Communication connection failure
 	saysNode   = lazyre.New(`^srun: error: Node failure on (\S+)`)
 	saysLaunch = lazyre.New(`^srun: error: Task launch for (?:StepId=)?\S+ failed on node (\S+): (.+)$`)
+	saysQueued = lazyre.New(`^srun: job (\d{1,10}) queued and waiting for resources`)
 	saysAlloc  = lazyre.New(`^srun: job \d+ has been allocated resources|^srun: Granted job allocation`)
 	saysStep   = lazyre.New(`^srun: (?:error: )?(?:launch/slurm: )?(?:launch_p_step_launch: )?StepId=`)
 )
+
+// speaker is who says something on a node: not a part of the reason, which is to
+// be the same on all nodes.
+var speaker = lazyre.New(`^(?:ncclinic: |slurmstepd(?:-\S+)?: (?:error: )?)`)
 
 const maxTail = 20
 
@@ -442,11 +470,20 @@ func (h *hearsay) line(raw []byte) {
 	} else if x := saysNode.FindStringSubmatch(s); x != nil {
 		mark(x[1], fact.FaultNodeFailed, strings.TrimPrefix(s, "srun: error: "))
 	} else if x := saysTask.FindStringSubmatch(s); x != nil {
-		why := x[3]
-		if id, err := strconv.Atoi(x[2]); err == nil && h.tasks[id] != "" {
-			why += ": " + h.tasks[id]
+		mark(x[1], fact.FaultKilled, x[3])
+		// One task on each node, in the order of the nodes. What the task said may
+		// come after this.
+		names, err1 := hostlist.Expand(x[1])
+		ids, err2 := hostlist.Expand("t[" + x[2] + "]")
+		if err1 == nil && err2 == nil && len(names) == len(ids) && len(h.task) < hostlist.Max {
+			for i, n := range names {
+				if id, err := strconv.Atoi(ids[i][1:]); err == nil {
+					h.task[n] = id
+				}
+			}
 		}
-		mark(x[1], fact.FaultKilled, why)
+	} else if x := saysQueued.FindStringSubmatch(s); x != nil {
+		h.job = x[1]
 	} else if saysAlloc.MatchString(s) {
 		h.alloc = true
 	} else if id, rest := label(raw); id >= 0 && len(h.tasks) < hostlist.Max {
@@ -481,9 +518,13 @@ func (h *hearsay) nodes() map[string]fact.NodeFault {
 	defer h.mu.Unlock()
 	out := make(map[string]fact.NodeFault, len(h.why))
 	for n, f := range h.why {
-		if nodeName.MatchString(n) {
-			out[n] = f
+		if !nodeName.MatchString(n) {
+			continue
 		}
+		if id, ok := h.task[n]; ok && h.tasks[id] != "" {
+			f.Why += ": " + speaker.ReplaceAllString(h.tasks[id], "")
+		}
+		out[n] = f
 	}
 	return out
 }
