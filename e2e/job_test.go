@@ -468,6 +468,22 @@ time.sleep(600)
 			t.Errorf("%d\n%s%s", code, out, errs)
 		}
 	})
+	t.Run("env outside of a step", func(t *testing.T) {
+		cmd := c.Command(ctx, program, "run", "--lang", "en", "--env", "--", "/bin/sh", "-c", "echo [$RANK]")
+		out, err := cmd.CombinedOutput()
+		if s := string(out); err != nil || !strings.Contains(s, "[]\n") || !strings.Contains(s, "--env set nothing") || !strings.Contains(s, "RANK WORLD_SIZE") {
+			t.Errorf("%v\n%s", err, s)
+		}
+	})
+	t.Run("script by its name", func(t *testing.T) {
+		write(t, filepath.Join(dir, "own.py"), "#!/usr/bin/python3\nimport torch\nimport torch.distributed as dist\ndist.init_process_group('nccl')\n")
+		for _, args := range [][]string{{"./own.py"}, {"/usr/bin/python3", "-m", "own"}} {
+			out, errs, code := srun(append([]string{"-N1", "--gres=gpu:1", program, "run", "--"}, args...)...)
+			if code != 1 || out != "" || !strings.Contains(errs, "[torch-cpu-build]") || strings.Contains(errs, "from --python") {
+				t.Errorf("%v: %d\n%s%s", args, code, out, errs)
+			}
+		}
+	})
 	t.Run("explained once", func(t *testing.T) {
 		out, errs, code := srun("-N2", "--ntasks-per-node=2", "--kill-on-bad-exit=1", program, "run", "--explain", "--", "/usr/bin/python3", "fail.py")
 		if code == 0 || strings.Count(errs, "BROKEN") != 1 || !strings.Contains(errs, "the third rank is bad") || !strings.Contains(errs, "run-exception") {

@@ -22,7 +22,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 packages="slurm-wlm slurmctld slurmd slurm-client munge slurmdbd mariadb-server-core
 	python3 python3-pip python3-venv python3-torch
-	lmod squashfs-tools ripgrep shellcheck strace iproute2 nftables
+	lmod squashfs-tools charliecloud-runtime ripgrep shellcheck strace iproute2 nftables
 	xz-utils zstd lz4 unzip binutils patch procps util-linux ca-certificates git make"
 
 if [ -n "${NCCLINIC_CACHE:-}" ]; then

@@ -10,6 +10,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
+	"github.com/ncclinic/ncclinic/internal/run"
 	"github.com/ncclinic/ncclinic/internal/source"
 )
 
@@ -40,6 +41,9 @@ func readProgram(m *source.Machine, argv []string) program {
 		return program{torch: true}.started(m, argv[1:])
 	}
 	if !isPython(name) {
+		if py, ok := interpreter(m, argv); ok && strings.HasSuffix(name, ".py") {
+			return readProgram(m, append([]string{py}, found(argv[0]))) // as the kernel starts it
+		}
 		return program{}
 	}
 	for i := 1; i < len(argv); i++ {
@@ -47,6 +51,9 @@ func readProgram(m *source.Machine, argv []string) program {
 		switch {
 		case w == "-m" && i+1 < len(argv):
 			p := program{torch: argv[i+1] == "torch" || strings.HasPrefix(argv[i+1], "torch.")}
+			if file, ok := moduleFile(m, argv[i+1]); ok {
+				p = readSource(m, file)
+			}
 			p = p.started(m, argv[i+2:])
 			p.moves = p.moves || torchIn(m, ".")
 			return p
@@ -67,6 +74,33 @@ func readProgram(m *source.Machine, argv []string) program {
 		}
 	}
 	return program{}
+}
+
+// found is the file that a command's name stands for.
+func found(name string) string {
+	if p, err := run.Find(name); err == nil {
+		return p
+	}
+	return name
+}
+
+// moduleFile finds the file that "python -m" runs, when the working directory,
+// which comes first, has it.
+func moduleFile(m *source.Machine, name string) (string, bool) {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") != "" {
+		return "", false
+	}
+	base := filepath.FromSlash(strings.ReplaceAll(name, ".", "/"))
+	for _, f := range []string{base + ".py", filepath.Join(base, "__main__.py")} {
+		abs, err := filepath.Abs(f)
+		if err != nil {
+			return "", false
+		}
+		if st, err := fs.Stat(m.FS, source.Rel(abs)); err == nil && st.Mode().IsRegular() {
+			return abs, true
+		}
+	}
+	return "", false
 }
 
 func readSource(m *source.Machine, path string) program {

@@ -95,9 +95,13 @@ func (a *app) run(ctx context.Context, argv []string, f runFlags) error {
 	}
 	env := os.Environ()
 	if f.env {
-		for _, kv := range rankEnv(m) {
+		set := rankEnv(m)
+		for _, kv := range set {
 			env = append(env, kv.Name+"="+kv.Value)
 			m.Env[kv.Name] = kv.Value
+		}
+		if len(set) == 0 {
+			a.envUnset(m)
 		}
 	}
 	if err := a.guard(ctx, m, argv, f.warnOnly); err != nil {
@@ -109,6 +113,25 @@ func (a *app) run(ctx context.Context, argv []string, f runFlags) error {
 	err = run.Replace(argv, env)
 	fmt.Fprintf(a.Err, "ncclinic run: %s\n", render.Clean(err.Error(), false))
 	return exitError(run.ExecStatus(err))
+}
+
+// rankNames are what --env sets.
+var rankNames = []string{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
+
+// envUnset says that --env had nothing to set, and why: silence would read as
+// if the variables were there.
+func (a *app) envUnset(m *source.Machine) {
+	var missing []string
+	for _, n := range rankNames {
+		if _, has := m.Env[n]; !has {
+			missing = append(missing, n)
+		}
+	}
+	if len(missing) == 0 {
+		return // all of them are set: nothing to do
+	}
+	fmt.Fprintf(a.Err, a.tr("ncclinic run: --env set nothing: this is no task of a Slurm step (SLURM_PROCID is not set); not set: %s\n",
+		"ncclinic run：--env 没有设置任何变量：这不是 Slurm 作业步的任务（没有 SLURM_PROCID）；未设置：%s\n"), strings.Join(missing, " "))
 }
 
 // guard refuses a command that cannot work.
@@ -151,6 +174,9 @@ func taskFacts(ctx context.Context, m *source.Machine, argv []string, limit time
 		g.python = ""
 	}
 	b := collect(ctx, &quiet, g)
+	if b.Python.By == fact.ByFlag {
+		b.Python.By = "" // nobody gave --python: the command names it
+	}
 	if !known { // whatever "python" is here need not be what the command starts
 		b.Python, b.Torch, b.Dists, b.Loads, b.Extensions = fact.Python{}, nil, nil, nil, nil
 	}
@@ -177,7 +203,8 @@ func interpreter(m *source.Machine, argv []string) (string, bool) {
 	if isPython(filepath.Base(argv[0])) {
 		return argv[0], true
 	}
-	if !launchers[filepath.Base(argv[0])] {
+	// What is neither a launcher nor a script by its name is not opened.
+	if !launchers[filepath.Base(argv[0])] && !strings.HasSuffix(argv[0], ".py") {
 		return "", false
 	}
 	p, err := run.Find(argv[0])
@@ -192,7 +219,14 @@ func interpreter(m *source.Machine, argv []string) (string, bool) {
 		return "", false
 	}
 	first, rest, _ := strings.Cut(string(head[2:]), "\n")
-	if py := strings.Fields(first); len(py) > 0 && isPython(filepath.Base(py[0])) {
+	py := strings.Fields(first)
+	if len(py) > 1 && filepath.Base(py[0]) == "env" { // "#!/usr/bin/env -S python3 -u" too
+		py = py[1:]
+		for len(py) > 1 && strings.HasPrefix(py[0], "-") {
+			py = py[1:]
+		}
+	}
+	if len(py) > 0 && isPython(filepath.Base(py[0])) {
 		return py[0], true
 	}
 	// Installers write this for paths that are too long for "#!".

@@ -52,8 +52,12 @@ func TestRankEnv(t *testing.T) {
 
 func TestProgram(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"train.py": "import os\nimport torch\n", "gloo.py": "import torch\nbackend = 'gloo'\n", "plain.py": "import os\n# import torch\n", "lazy.py": "def f():\n    import torch\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+	for name, text := range map[string]string{"train.py": "import os\nimport torch\n", "gloo.py": "import torch\nbackend = 'gloo'\n", "plain.py": "import os\n# import torch\n", "lazy.py": "def f():\n    import torch\n",
+		"x.py": "#!/usr/bin/env python3\nimport torch\n", "y.py": "#!/usr/bin/python3 -u\nimport torch\nb = 'gloo'\n", "sh.py": "#!/bin/sh\nimport torch\n", "pkg/tr.py": "import torch\n", "pkg/__main__.py": "import torch\n"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,6 +71,9 @@ func TestProgram(t *testing.T) {
 		{[]string{"python", "plain.py"}, false, false}, {[]string{"python", "lazy.py"}, false, false}, {[]string{"python", "-c", "import sys; import torch"}, true, false},
 		{[]string{"python", "-m", "torch.distributed.run", "train.py"}, true, false}, {[]string{"python", "-m", "http.server"}, false, false}, {[]string{"python", "--version"}, false, false},
 		{[]string{"python", "-V"}, false, false}, {[]string{"python"}, false, false}, {[]string{"python", "no-such.py"}, false, false}, {[]string{"torchrun", "--nproc-per-node=8", "gloo.py"}, true, true},
+		{[]string{"./x.py", "--lr", "1"}, true, false}, {[]string{"./y.py"}, true, true}, {[]string{filepath.Join(dir, "x.py")}, true, false}, {[]string{"./sh.py"}, false, false},
+		{[]string{"./no-such.py"}, false, false}, {[]string{"python", "-m", "train"}, true, false}, {[]string{"python3", "-u", "-m", "gloo"}, true, true}, {[]string{"python", "-m", "pkg"}, true, false},
+		{[]string{"python", "-m", "pkg.tr"}, true, false}, {[]string{"python", "-m", "plain"}, false, false}, {[]string{"python", "-m", "../x"}, false, false},
 		{[]string{"bash", "train.sh"}, false, false}, {[]string{"pythonic", "train.py"}, false, false},
 	} {
 		if p := readProgram(m, tt.argv); p.torch != tt.torch || p.gloo != tt.gloo {
