@@ -150,7 +150,7 @@ func (a *app) fix(ctx context.Context, args []string, f *fixFlags) error {
 	}
 	hideCUDA(&v)
 	if f.apply {
-		return a.applyFix(ctx, &v, &in)
+		return a.applyFix(ctx, &v, &in, f.option != "")
 	}
 	switch a.out.format {
 	case "json":
@@ -288,7 +288,7 @@ func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start,
 		return s, err
 	}
 	if len(args) > 1 {
-		return s, a.severalStart(ctx, s, args, g, version)
+		return s, a.severalStart(ctx, s, args, f, g, version)
 	}
 	name := args[0]
 	s.name = name
@@ -299,7 +299,7 @@ func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start,
 		if err != nil {
 			return nil, err
 		}
-		return s, a.aroundReport(ctx, s, g, version)
+		return s, a.aroundReport(ctx, s, f, g, version)
 	}
 	if name != "-" && statErr != nil {
 		return nil, usageError{statErr}
@@ -326,7 +326,7 @@ func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start,
 			if s.rep, err = savedReport(name); err != nil {
 				return nil, err
 			}
-			return s, a.aroundReport(ctx, s, g, version)
+			return s, a.aroundReport(ctx, s, f, g, version)
 		case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && bytes.Contains(head, []byte(`"ncclinic.`)):
 			return nil, usagef("%s: %s", name, a.tr("neither a report nor facts of this program", "既不是本程序的报告，也不是事实文件"))
 		case lint.Candidate(name, head):
@@ -339,7 +339,7 @@ func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start,
 	if s.rep, s.logs, err = a.reportOf("explain", name); err != nil {
 		return nil, err
 	}
-	return s, a.aroundReport(ctx, s, g, version)
+	return s, a.aroundReport(ctx, s, f, g, version)
 }
 
 // judged runs the rules over a bundle.
@@ -395,14 +395,17 @@ func decodeReport(name string, r io.Reader) (*diag.Report, error) {
 
 // aroundReport looks at the environment that a report is about when it is here:
 // the interpreter that it names, or the one that the user names.
-func (a *app) aroundReport(ctx context.Context, s *start, g gatherFlags, version bool) error {
+func (a *app) aroundReport(ctx context.Context, s *start, f *fixFlags, g gatherFlags, version bool) error {
 	if g.python == "" || version {
 		g.python = ""
+		var in plan.Input
 		if top := s.rep.Top(); top != nil {
-			if p := strings.Trim(top.Args["python"], "'"); filepath.IsAbs(p) {
-				if _, err := os.Stat(p); err == nil {
-					g.python = p
-				}
+			in = fromArgs(top.Args)
+		}
+		fromLogs(s.logs, &in)
+		if p := in.Env.Python; filepath.IsAbs(p) {
+			if _, err := os.Stat(p); err == nil {
+				g.python = p
 			}
 		}
 	}
@@ -410,7 +413,18 @@ func (a *app) aroundReport(ctx context.Context, s *start, g gatherFlags, version
 		return nil
 	}
 	var err error
-	s.b, err = a.gather(ctx, g)
+	if s.b, err = a.gather(ctx, g); err != nil || s.rep.Top() != nil {
+		return err
+	}
+	// The environment may decide what the log could not.
+	b, err := a.described(s.b, f)
+	if err != nil {
+		return err
+	}
+	rep, err := a.judged(b)
+	if err == nil && rep.Top() != nil && slices.Contains(torchCauses, rep.Top().ID) {
+		s.rep = rep
+	}
 	return err
 }
 
@@ -455,7 +469,7 @@ func (a *app) scriptPatch(s *start, name string) {
 
 // severalStart reads several files together, as explain does: a log with the
 // listings, the script and the facts that go with it.
-func (a *app) severalStart(ctx context.Context, s *start, args []string, g gatherFlags, version bool) error {
+func (a *app) severalStart(ctx context.Context, s *start, args []string, f *fixFlags, g gatherFlags, version bool) error {
 	s.kind, s.name = "log", strings.Join(args, " ")
 	for _, name := range args {
 		if _, err := os.Stat(name); err != nil {
@@ -486,7 +500,7 @@ func (a *app) severalStart(ctx context.Context, s *start, args []string, g gathe
 			return nil
 		}
 	}
-	return a.aroundReport(ctx, s, g, version)
+	return a.aroundReport(ctx, s, f, g, version)
 }
 
 // described lays what the flags say of the GPU node over a copy of facts, so that

@@ -226,7 +226,7 @@ func (a *app) askText(f *diag.Finding, t diag.Texts) string {
 }
 
 // applyFix runs the package commands of one option, after asking.
-func (a *app) applyFix(ctx context.Context, v *render.FixView, in *plan.Input) error {
+func (a *app) applyFix(ctx context.Context, v *render.FixView, in *plan.Input, chosen bool) error {
 	if v.Plan == nil || len(v.Plan.Options) == 0 {
 		return usagef("%s", a.tr("--apply: there is no plan to apply", "--apply：没有可执行的方案"))
 	}
@@ -239,6 +239,9 @@ func (a *app) applyFix(ctx context.Context, v *render.FixView, in *plan.Input) e
 	}
 	if err := a.ownEnvironment(in); err != nil {
 		return err
+	}
+	if len(v.Plan.Impossible) > 0 && !chosen {
+		return usagef(a.tr("--apply: what was asked for cannot be had (%s); name what to apply instead with --option", "--apply：无法满足要求（%s）；请用 --option 指定要执行的方案"), v.Plan.Impossible[0].Text(a.lang))
 	}
 	o := v.Plan.Options[v.Option]
 	if o.Certainty != "proven" {
@@ -288,8 +291,10 @@ func (a *app) applyFix(ctx context.Context, v *render.FixView, in *plan.Input) e
 		fmt.Fprintln(a.Out, "+ "+render.Clean(c, false))
 		code, err := run.Foreground(ctx, source.Cmd{Path: "/bin/sh", Args: []string{"-c", c}}, a.Out, a.Err)
 		if err != nil || code != 0 {
-			if back != "" {
-				fmt.Fprintf(a.Err, "%s\n  %s\n", a.tr("That failed. To go back:", "执行失败。恢复方法："), strings.ReplaceAll(back, "\n", "\n  "))
+			if _, e := os.Stat(in.Env.Before); e != nil {
+				fmt.Fprintln(a.Err, a.tr("That failed before anything was changed.", "执行失败，尚未改动任何内容。"))
+			} else if back != "" {
+				fmt.Fprintf(a.Err, "%s\n  %s\n", a.tr("That did not go through. To go back:", "未能完成。恢复方法："), strings.ReplaceAll(back, "\n", "\n  "))
 			}
 			if err != nil {
 				return err
@@ -319,6 +324,11 @@ func (a *app) ownEnvironment(in *plan.Input) error {
 	e := &in.Env
 	if e.Kind != "venv" && e.Kind != "conda" || e.Prefix == "" || e.Image != "" {
 		return usagef("%s", a.tr("--apply changes a venv or conda environment of your own only; this interpreter is the system's, an image's, or not known", "--apply 只修改你自己的 venv 或 conda 环境；这个解释器属于系统或镜像，或者尚不清楚"))
+	}
+	for _, own := range []string{"condabin", "bin/conda", "bin/mamba"} {
+		if _, err := os.Stat(filepath.Join(e.Prefix, own)); err == nil {
+			return usagef("--apply: %s: %s", e.Prefix, a.tr("is conda's base environment; make one of its own for torch: conda create", "是 conda 的 base 环境；请用 conda create 为 torch 单独建一个"))
+		}
 	}
 	if !ownedHere(e.Prefix) {
 		return usagef("--apply: %s: %s", e.Prefix, a.tr("belongs to somebody else, or may not be written", "属于其他用户，或没有写权限"))

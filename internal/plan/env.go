@@ -1,6 +1,9 @@
 package plan
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Tools that put a torch in place.
 const (
@@ -59,6 +62,13 @@ func (e *Env) before() string {
 		return quote(e.Before)
 	}
 	return "torch-before.txt"
+}
+
+// keep writes the state before once and whole: a list that was cut short would
+// be no way back.
+func (e *Env) keep(list string) string {
+	f := e.before()
+	return fmt.Sprintf("[ -e %[1]s ] || { %[2]s > %[1]s.part && mv %[1]s.part %[1]s; }", f, list)
 }
 
 // fresh reports whether the plan makes an environment of its own.

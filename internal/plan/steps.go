@@ -145,7 +145,7 @@ func (in *Input) ownEnv(o *Option, uv bool) string {
 func (in *Input) pip(o *Option) {
 	e := &in.Env
 	if !e.fresh() && in.Have.Version != "" {
-		o.Steps = append(o.Steps, step(StepSave, "save", fmt.Sprintf("[ -e %s ] || %s -m pip freeze > %s", e.before(), e.python(), e.before())).arg("file", e.before()))
+		o.Steps = append(o.Steps, step(StepSave, "save", e.keep(e.python()+" -m pip freeze")).arg("file", e.before()))
 	}
 	in.removeUser(o)
 	py := in.ownEnv(o, false)
@@ -238,7 +238,7 @@ func (in *Input) jobPython(o *Option, py string) {
 func (in *Input) uv(o *Option) {
 	e := &in.Env
 	if !e.fresh() && in.Have.Version != "" {
-		o.Steps = append(o.Steps, step(StepSave, "save", fmt.Sprintf("[ -e %s ] || uv pip freeze --python %s > %s", e.before(), e.python(), e.before())).arg("file", e.before()))
+		o.Steps = append(o.Steps, step(StepSave, "save", e.keep("uv pip freeze --python "+e.python())).arg("file", e.before()))
 	}
 	in.removeUser(o)
 	py := in.ownEnv(o, true)
@@ -340,7 +340,7 @@ func (in *Input) conda(o *Option) {
 		if t == Micromamba { // whose list had no --explicit for long
 			list = "env export " + p
 		}
-		o.Steps = append(o.Steps, step(StepSave, "save", fmt.Sprintf("[ -e %s ] || %s %s --explicit > %s", e.before(), t, list, e.before())).arg("file", e.before()))
+		o.Steps = append(o.Steps, step(StepSave, "save", e.keep(t+" "+list+" --explicit")).arg("file", e.before()))
 	}
 	in.removeUser(o)
 	fam := family(o.CUDA)

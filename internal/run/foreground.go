@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"time"
 
 	"github.com/ncclinic/ncclinic/internal/source"
 )
@@ -16,6 +18,9 @@ func Foreground(ctx context.Context, c source.Cmd, out, errs io.Writer) (int, er
 	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
 	cmd.Dir, cmd.Env = c.Dir, c.Env
 	cmd.Stdout, cmd.Stderr = out, errs
+	// An installer that is told to stop cleans up; one that is killed does not.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 20 * time.Second
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
