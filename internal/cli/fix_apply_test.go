@@ -85,6 +85,8 @@ func TestFixApplyRefuses(t *testing.T) {
 		{"no terminal", false, nil, false, nil, "needs a terminal"},
 		{"conda's base", true, func(l *applyLab) {
 			l.put("condabin/conda", "")
+			l.put("lib/python3.11/os.py", "")
+			l.put("conda-meta/python-3.11.9-h1_0.json", "{}")
 			elf, err := os.ReadFile("/bin/true") // conda's python is no script
 			if err != nil {
 				t.Fatal(err)

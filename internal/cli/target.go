@@ -30,7 +30,7 @@ var (
 // oldestOf makes the number of a driver's branch, "535", the oldest driver of it.
 func oldestOf(driver string) string {
 	if len(driver) == 3 && strings.Trim(driver, "0123456789") == "" {
-		return driver + ".0"
+		return tables.OldestOf(driver)
 	}
 	return driver
 }

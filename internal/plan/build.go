@@ -200,7 +200,7 @@ func (in *Input) builds(version string) []build {
 			out = append(out, build{torch: version, tag: t, local: true})
 		}
 		if out == nil {
-			out = []build{{torch: version, tag: "rocm"}}
+			out = []build{{torch: version}} // to be rejected with a reason
 		}
 		return out
 	}

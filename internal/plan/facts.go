@@ -86,10 +86,10 @@ func envOf(b *fact.Bundle) Env {
 	switch {
 	case !b.Python.Exe.IsKnown():
 		e.Kind = ""
+	case b.Python.Venv.Or(false): // one that was made by conda's Python is still a venv
+		e.Kind = "venv"
 	case b.Python.Conda.IsKnown():
 		e.Kind, e.Prefix = "conda", b.Python.Conda.V
-	case b.Python.Venv.Or(false):
-		e.Kind = "venv"
 	case ownPython(e.Python), ownPython(e.Prefix):
 		e.Kind = "pyenv"
 	}

@@ -133,5 +133,9 @@ func (r Reason) Text(lang string) string {
 		}
 		kv = append(kv, "{"+k+"}", v)
 	}
-	return strings.NewReplacer(kv...).Replace(s)
+	s = strings.NewReplacer(kv...).Replace(s)
+	if lang == "zh" {
+		s = strings.ReplaceAll(s, "节点 为", "节点为")
+	}
+	return s
 }

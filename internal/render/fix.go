@@ -29,7 +29,7 @@ type fixWords struct {
 	nothing, undecided, plan, options, do, doOption, notTaken, see, unknown, impossible, nearest, now, needs, gives, noTorch, target, node, patch, ask, other, installed, table string
 	how                                                                                                                                                                         map[string]string
 	id                                                                                                                                                                          map[string]string
-	more, also, atLine, decide                                                                                                                                                  string
+	more, also, atLine, decide, colon, comma, driver                                                                                                                            string
 }
 
 var fixEN = fixWords{
@@ -37,7 +37,7 @@ var fixEN = fixWords{
 	nothing:   "nothing to change", plan: "FIX", options: "Options", do: "Do", doOption: "Do (option %d)", notTaken: "Why not another build", see: "Note", unknown: "What is not known",
 	impossible: "Impossible", nearest: "The nearest that can be had", now: "now", needs: "needs: ", gives: "gives up: ", noTorch: "no torch", target: "for", node: "node",
 	patch: "Patch of %s (safe edits; ncclinic lint --fix %s applies them)", ask: "For the administrator (copy and send)", other: "Fix", installed: "installed",
-	table: "Tables: torch up to %s, CUDA up to %s, read %s. No network was used.", more: "… %d more (--format json)", also: "Also in this script", atLine: "line %d: ", decide: "What would decide",
+	table: "Tables: torch up to %s, CUDA up to %s, read %s. No network was used.", more: "… %d more (--format json)", also: "Also in this script", atLine: "line %d: ", decide: "What would decide", colon: ": ", comma: ", ", driver: "driver ",
 	how: map[string]string{plan.Direct: "the driver is as new as its CUDA", plan.Minor: "by minor-version compatibility", plan.Forward: "with a cuda-compat package", plan.Unsaid: "if the driver does"},
 	id:  map[string]string{plan.OptKeep: "keep", plan.OptNearest: "nearest", plan.OptNewest: "newest"},
 }
@@ -47,7 +47,7 @@ var fixZH = fixWords{
 	nothing:   "无需更改", plan: "修复方案", options: "可选方案", do: "执行", doOption: "执行（方案 %d）", notTaken: "为什么不用其他构建", see: "注意", unknown: "尚不清楚",
 	impossible: "无法满足", nearest: "最接近的可行方案", now: "当前", needs: "前提：", gives: "代价：", noTorch: "没有 torch", target: "目标", node: "节点",
 	patch: "%s 的补丁（安全修改；可用 ncclinic lint --fix %s 应用）", ask: "发给管理员的内容（复制发送）", other: "解决办法", installed: "已安装",
-	table: "表的范围：torch 至 %s，CUDA 至 %s，读取日期 %s。未使用网络。", more: "… 另有 %d 项（--format json）", also: "该脚本中的其他问题", atLine: "第 %d 行：", decide: "判定方法",
+	table: "表的范围：torch 至 %s，CUDA 至 %s，读取日期 %s。未使用网络。", more: "… 另有 %d 项（--format json）", also: "该脚本中的其他问题", atLine: "第 %d 行：", decide: "判定方法", colon: "：", comma: "，", driver: "驱动 ",
 	how: map[string]string{plan.Direct: "驱动不低于其 CUDA", plan.Minor: "依靠次版本兼容", plan.Forward: "需要 cuda-compat 包", plan.Unsaid: "取决于驱动"},
 	id:  map[string]string{plan.OptKeep: "保留版本", plan.OptNearest: "最小改动", plan.OptNewest: "最新可用"},
 }
@@ -116,7 +116,7 @@ func (x *fixText) head() {
 	case v.Plan != nil && len(v.Plan.Options) == 0:
 		title, color = x.u.impossible, red
 	case v.Plan != nil && v.Option < len(v.Plan.Options) && len(v.Plan.Impossible) > 0:
-		title, color = x.u.nearest+": "+x.build(&v.Plan.Options[v.Option]), yellow
+		title, color = x.u.nearest+x.u.colon+x.build(&v.Plan.Options[v.Option]), yellow
 	case v.Plan != nil && v.Option < len(v.Plan.Options):
 		o := &v.Plan.Options[v.Option]
 		if !o.Installed || len(o.Steps) > 1 {
@@ -162,11 +162,11 @@ func (x *fixText) planned() {
 	if p.Glibc != "" {
 		t = append(t, "glibc "+p.Glibc)
 	}
-	x.p.hang(2, pad(x.u.target, 8), Clean(strings.Join(t, ", "), false))
+	x.p.hang(2, pad(x.u.target, 8), Clean(strings.Join(t, x.u.comma), false))
 	for _, n := range p.Nodes {
 		var s []string
 		if n.Driver != "" {
-			s = append(s, "driver "+n.Driver)
+			s = append(s, x.u.driver+n.Driver)
 		}
 		for _, g := range n.GPUs {
 			s = append(s, g.Label())
@@ -176,17 +176,17 @@ func (x *fixText) planned() {
 		}
 		name := ""
 		if n.Name != "" {
-			name = n.Name + ": "
+			name = n.Name + x.u.colon
 		}
-		x.p.hang(2, pad(x.u.node, 8), Clean(name+strings.Join(s, ", "), false))
+		x.p.hang(2, pad(x.u.node, 8), Clean(name+strings.Join(s, x.u.comma), false))
 	}
 	now := x.u.noTorch
 	if p.Have != nil {
 		now = "torch " + p.Have.Version
 		if p.Have.CUDA != "" {
-			now += ", CUDA " + p.Have.CUDA
+			now += x.u.comma + "CUDA " + p.Have.CUDA
 		} else if p.Have.Accel != "" {
-			now += ", " + strings.ToUpper(p.Have.Accel)
+			now += x.u.comma + strings.ToUpper(p.Have.Accel)
 		}
 	}
 	x.p.hang(2, pad(x.u.now, 8), Clean(now, false))
@@ -217,7 +217,7 @@ func (x *fixText) planned() {
 				x.p.line("  " + fmt.Sprintf(x.u.more, len(p.Rejected)-i))
 				break
 			}
-			x.p.hang(2, "- ", Clean("torch "+r.Torch+" "+r.Tag+": "+r.Why.Text(x.lang), false))
+			x.p.hang(2, "- ", Clean(strings.TrimSpace("torch "+r.Torch+" "+r.Tag)+x.u.colon+r.Why.Text(x.lang), false))
 		}
 	}
 }
@@ -238,14 +238,14 @@ func (x *fixText) option(i int, o *plan.Option) {
 	for _, a := range o.Also {
 		ids = append(ids, x.u.id[a])
 	}
-	s := fmt.Sprintf("torch %s+%s: CUDA %s", o.Torch, o.Tag, o.CUDA)
+	s := fmt.Sprintf("torch %s+%s%sCUDA %s", o.Torch, o.Tag, x.u.colon, o.CUDA)
 	if o.ROCm != "" {
-		s = fmt.Sprintf("torch %s+%s: ROCm %s", o.Torch, o.Tag, o.ROCm)
+		s = fmt.Sprintf("torch %s+%s%sROCm %s", o.Torch, o.Tag, x.u.colon, o.ROCm)
 	}
 	if o.NCCL != "" {
-		s += ", NCCL " + o.NCCL
+		s += x.u.comma + "NCCL " + o.NCCL
 	}
-	s += ", " + x.u.how[o.How]
+	s += x.u.comma + x.u.how[o.How]
 	if o.Installed {
 		s += " (" + x.u.installed + ")"
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"os/exec"
 	"time"
 
@@ -19,7 +18,9 @@ func Foreground(ctx context.Context, c source.Cmd, out, errs io.Writer) (int, er
 	cmd.Dir, cmd.Env = c.Dir, c.Env
 	cmd.Stdout, cmd.Stderr = out, errs
 	// An installer that is told to stop cleans up; one that is killed does not.
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	// The group, because a shell waits for its child and hears nothing.
+	apart(cmd)
+	cmd.Cancel = func() error { return interruptGroup(cmd) }
 	cmd.WaitDelay = 20 * time.Second
 	err := cmd.Run()
 	var exit *exec.ExitError

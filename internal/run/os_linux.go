@@ -27,6 +27,12 @@ func ownGroup(cmd *exec.Cmd) {
 // dieWithParent asks the kernel to send SIGTERM when the calling thread ends.
 func dieWithParent(cmd *exec.Cmd) { cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM }
 
+// apart puts a command into a process group of its own on the same terminal.
+func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// interruptGroup asks a command that is apart, and what it started, to stop.
+func interruptGroup(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+
 func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
 // root is the file system of this machine. Opening never blocks and never

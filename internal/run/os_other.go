@@ -21,6 +21,10 @@ func ownGroup(*exec.Cmd) {}
 
 func dieWithParent(*exec.Cmd) {}
 
+func apart(*exec.Cmd) {}
+
+func interruptGroup(cmd *exec.Cmd) error { return cmd.Process.Signal(os.Interrupt) }
+
 func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 
 func rootFS() fs.FS { return os.DirFS("/") }

@@ -87,5 +87,20 @@ func DriverCUDA(driver string) string {
 	return ""
 }
 
+// firstOfBranch are the first Linux drivers of branches that a bare number may
+// name; others are older than any toolkit's own driver of the branch.
+//
+// Source: NVIDIA's Linux driver archive; read 2026-11-30.
+var firstOfBranch = map[string]string{"470": "470.42.01", "580": "580.65.06"}
+
+// OldestOf returns the oldest driver of a branch: 580.65.06 of "580", 535.0 of
+// "535", where the first one is not in the table.
+func OldestOf(branch string) string {
+	if d := firstOfBranch[branch]; d != "" {
+		return d
+	}
+	return branch + ".0"
+}
+
 // NewestCUDA returns the newest toolkit in the table.
 func NewestCUDA() string { return toolkitDriver[0].cuda }

@@ -41,7 +41,7 @@ var times = lazyre.New(`^[0-9]{1,2} ?[x×*] ?|(?: x ?|[×*] ?)[0-9]{1,2}$`)
 
 // glued are models with what sites write behind them without a blank: a100l,
 // h100nvl, v100s is a model of its own.
-var glued = lazyre.New(`^([A-Z]{1,2}[0-9]{2,3})(L|C|NVL|SXM[0-9]?|PCIE|X)$`)
+var glued = lazyre.New(`^([AHVLBP][0-9]{2,3}|G[HB][0-9]{3})(L|C|NVL|SXM[0-9]?|PCIE|X)$`)
 
 // bareCard is a GeForce or workstation card without its series.
 var bareCard = lazyre.New(`^(9[5-8]0|10[5-8]0|16[56]0|[2-5]0[5-9]0|A[2456][05]00)(TI|SUPER|D|M)?$`)

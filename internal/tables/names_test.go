@@ -18,7 +18,7 @@ func TestGPUNames(t *testing.T) {
 		{"tesla_v100-sxm2-32gb", NVIDIA, "7.0"}, {"v100s", NVIDIA, "7.0"}, {"v100l", NVIDIA, "7.0"}, {"p100", NVIDIA, "6.0"}, {"tesla_p40", NVIDIA, "6.1"}, {"k80", NVIDIA, "3.7"}, {"tesla_k40m", NVIDIA, "3.5"}, {"k20x", NVIDIA, "3.5"},
 		{"rtx_pro_6000", NVIDIA, "12.0"}, {"rtx_6000_ada", NVIDIA, ""}, {"NVIDIA RTX 6000 Ada Generation", NVIDIA, "8.9"}, {"rtx8000", NVIDIA, "7.5"}, {"quadro_rtx_8000", NVIDIA, "7.5"}, {"rtx6000", NVIDIA, ""},
 		{"8x H100", NVIDIA, "9.0"}, {"4×A100", NVIDIA, "8.0"}, {"V100 x8", NVIDIA, "7.0"}, {"2*rtx3090", NVIDIA, "8.6"},
-		{"MI250", AMD, ""}, {"mi250x", AMD, ""}, {"MI300X", AMD, ""}, {"amd_instinct_mi300a", AMD, ""}, {"gfx90a", AMD, ""}, {"AMD Radeon RX 7900 XTX", AMD, ""}, {"rx7900xtx", AMD, ""}, {"instinct", AMD, ""},
+		{"MI250", AMD, ""}, {"mi250x", AMD, ""}, {"MI300X", AMD, ""}, {"mi300x", AMD, ""}, {"amd_instinct_mi300a", AMD, ""}, {"gfx90a", AMD, ""}, {"AMD Radeon RX 7900 XTX", AMD, ""}, {"rx7900xtx", AMD, ""}, {"instinct", AMD, ""},
 		{"910B", Ascend, ""}, {"Ascend 910B", Ascend, ""}, {"ascend910b3", Ascend, ""}, {"npu", Ascend, ""}, {"310P3", Ascend, ""}, {"Atlas 800T A2", Ascend, ""},
 		{"gaudi2", Gaudi, ""}, {"Gaudi", Gaudi, ""}, {"HL-225", Gaudi, ""}, {"hpu", Gaudi, ""},
 		{"Intel PVC", Intel, ""}, {"pvc", Intel, ""}, {"max1550", Intel, ""}, {"Max 1550", Intel, ""}, {"Intel Data Center GPU Max 1550", Intel, ""}, {"intel_max_1100", Intel, ""},
@@ -32,6 +32,20 @@ func TestGPUNames(t *testing.T) {
 		if got := GPUCap(c.name); got != c.cap {
 			t.Errorf("GPUCap(%q) = %q (%s), want %q", c.name, got, GPUName(c.name), c.cap)
 		}
+	}
+}
+
+func TestOldestOf(t *testing.T) {
+	for branch, want := range map[string]string{"580": "580.65.06", "470": "470.42.01", "535": "535.0"} {
+		if got := OldestOf(branch); got != want {
+			t.Errorf("%s: %s", branch, got)
+		}
+	}
+	if DriverRuns(OldestOf("580"), "13.0") != Yes || DriverRuns(OldestOf("525"), "12.4") != No {
+		t.Error("the oldest driver of a branch decides")
+	}
+	if n := GPUName("MI300X"); n != "MI300X" {
+		t.Error(n)
 	}
 }
 
