@@ -29,7 +29,7 @@ func newFixLab(t *testing.T) *fixLab {
 	l := &fixLab{t: t, dir: t.TempDir()}
 	var err error
 	l.server, err = wheels.Start(l.dir, wheels.Indexes("3.11",
-		map[string][]string{"2.6.0": {"cu118", "cu124", "cu126"}, "2.9.1": {"cu126", "cu128", "cu130"}, "2.14.1": {"cu126", "cu130", "cu132"}, "2.15.0": {"cu130", "cu132"}},
+		map[string][]string{"2.6.0": {"cu118", "cu124", "cu126"}, "2.9.1": {"cu126", "cu128", "cu130", "rocm6.4"}, "2.14.1": {"cu126", "cu130", "cu132"}, "2.15.0": {"cu130", "cu132"}},
 		map[string]string{"2.6.0": "cu124", "2.9.1": "cu128", "2.14.1": "cu130", "2.15.0": "cu132"}))
 	if err != nil {
 		t.Fatal(err)
@@ -143,6 +143,12 @@ var wrongStates = []wrongState{
 			"PYTHONNOUSERSITE=1 {py} -m pip install -q torch==2.6.0+cpu --index-url https://download.pytorch.org/whl/cpu"},
 		naive: []string{"{py} -m pip install torch==2.6.0 --index-url https://download.pytorch.org/whl/cu124", "uv pip install --python {py} 'torch==2.6.0+cu124' --index-url https://download.pytorch.org/whl/cu124"},
 		flags: "--driver 550.54.15 --gpu A100", want: "2.6.0+cu124",
+	},
+	{
+		name:  "cuda-on-amd",
+		setup: []string{"{py} -m pip install -q 'torch==2.9.1+cu128' --index-url https://download.pytorch.org/whl/cu128"},
+		naive: []string{"{py} -m pip install torch==2.9.1 --index-url https://download.pytorch.org/whl/rocm6.4", "uv pip install --python {py} torch==2.9.1 --index-url https://download.pytorch.org/whl/rocm6.4"},
+		flags: "--gpu MI250X", want: "2.9.1+rocm6.4",
 	},
 	{
 		name:  "cu13-on-old-driver",

@@ -86,15 +86,19 @@ func Torch(version, local string, named bool, tags string) Wheel {
 		cuda = "'" + d[:2] + "." + d[2:] + "'"
 		requires = append(requires, "nvidia-nccl-cu"+d[:2])
 	}
+	hip := "None"
+	if d, ok := strings.CutPrefix(local, "rocm"); ok {
+		hip = "'" + d + "'"
+	}
 	full := version + "+" + local
 	nccl := "True"
-	if cuda == "None" {
+	if cuda == "None" && hip == "None" {
 		nccl = "False"
 	}
 	return Wheel{Name: "torch", Version: v, Tags: tags, Requires: requires, Files: map[string]string{
 		"torch/__init__.py": "from . import version\nfrom .version import __version__\n",
-		"torch/version.py": fmt.Sprintf("from typing import Optional\n\n__all__ = ['__version__', 'debug', 'cuda', 'git_version', 'hip', 'xpu']\n__version__ = '%s'\ndebug = False\ncuda: Optional[str] = %s\ngit_version = '0'\nhip: Optional[str] = None\nxpu: Optional[str] = None\n",
-			full, cuda),
+		"torch/version.py": fmt.Sprintf("from typing import Optional\n\n__all__ = ['__version__', 'debug', 'cuda', 'git_version', 'hip', 'xpu']\n__version__ = '%s'\ndebug = False\ncuda: Optional[str] = %s\ngit_version = '0'\nhip: Optional[str] = %s\nxpu: Optional[str] = None\n",
+			full, cuda, hip),
 		"torch/distributed/__init__.py": "def is_nccl_available():\n    return " + nccl + "\n",
 	}}
 }
