@@ -209,8 +209,11 @@ func (a *app) subject(ctx context.Context, args []string, g gatherFlags, t targe
 			g.python += "3"
 		}
 		b, err := a.gather(ctx, g)
-		if err == nil && t.node() {
-			err = a.addNode(ctx, b, t)
+		if err == nil {
+			b.Subject.Name = name
+			if t.node() {
+				err = a.addNode(ctx, b, t)
+			}
 		}
 		return b, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/render"
+	"github.com/ncclinic/ncclinic/internal/source"
 	"github.com/ncclinic/ncclinic/rules"
 )
 
@@ -176,6 +177,9 @@ func (a *app) show(rep *diag.Report, base *rules.Base, b *fact.Bundle) error {
 		}
 		if b != nil {
 			o.Summary = render.Summary(b, a.lang)
+			if k := b.Target.Kind; k != "" && !b.Node.Limits.Memlock.Looked() { // not a folder that is looked at where it lies
+				o.Artefact, o.Packages, o.NodeNamed = true, !b.Target.IsImage() && k != source.KindEnv, b.Target.Node != ""
+			}
 			if rep.Nodes != nil {
 				o.Summary = render.NodesSummary(rep.Nodes, a.lang)
 			}

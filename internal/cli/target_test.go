@@ -49,6 +49,18 @@ func TestCheckWheel(t *testing.T) {
 	if code != exitOK || errs != "" {
 		t.Errorf("exit %d, %s", code, errs)
 	}
+	// What only a node or a job has is not missed in a wheel.
+	must(t, "CUDA wheel", out, "--driver, --gpu or --with-node")
+	for _, w := range []string{"Slurm job", "RDMA", "interpreter", "--live", "no GPU was seen"} {
+		if strings.Contains(out, w) {
+			t.Errorf("%q is missed in a wheel:\n%s", w, out)
+		}
+	}
+	code, out, _ = ncclinic(t, nil, "check", cuda, "--driver", "535.161.08", "--lang", "zh")
+	must(t, "only the driver is named", out, "没有看到 GPU")
+	if code != exitOK {
+		t.Errorf("exit %d", code)
+	}
 	code, out, _ = ncclinic(t, nil, "check", cuda, "--driver", "470.82.01", "--gpu", "V100,H100", "--lang", "zh")
 	must(t, "old driver", out, "torch-needs-newer-driver", "470.82.01", "V100", "驱动")
 	if code != exitFound {
@@ -267,5 +279,15 @@ func TestExplainLoadOfWheels(t *testing.T) {
 	must(t, "a library of the system", out, "the system's own loader path decides")
 	if code != exitUnsure {
 		t.Errorf("exit %d", code)
+	}
+}
+
+// The report about an environment that was named bears its name, not that of this machine.
+func TestCheckNamesTheEnvironment(t *testing.T) {
+	env := packtest.Prefix(packtest.Site("2.6.0+cu124", "12.4").With(packtest.NVIDIA("2.21.5"))).Write(t, t.TempDir())
+	_, out, errs := ncclinic(t, nil, "check", env, "--format", "json")
+	var rep struct{ Subject struct{ Kind, Name string } }
+	if err := json.Unmarshal([]byte(out), &rep); err != nil || rep.Subject.Kind != "environment" || rep.Subject.Name != env {
+		t.Errorf("%+v, want %s; %v %s", rep.Subject, env, err, errs)
 	}
 }

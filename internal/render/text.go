@@ -18,6 +18,9 @@ type TextOptions struct {
 	MaxEvidence int      // lines of evidence for each finding; 0: 8
 	Summary     []string // lines that say what was looked at, see Summary
 	Planner     string   // command that plans what the cause needs, "" for none
+	Artefact    bool     // a target that is no environment: what only a node has is not missed
+	Packages    bool     // an artefact of packages alone
+	NodeNamed   bool     // for an artefact a node was named
 	OKTitle     string   // headline of a report that names no cause; "": by its subject
 }
 
@@ -323,7 +326,7 @@ func (x *textReport) unseen() {
 	}
 	reasons := map[string][]string{}
 	var order []string
-	clean := 0
+	clean, gpu := 0, 0
 	for _, r := range x.rep.Ran {
 		switch r.Status {
 		case diag.Clean:
@@ -332,17 +335,29 @@ func (x *textReport) unseen() {
 			if r.Reason == diag.Undecided {
 				continue // the candidates stand above
 			}
+			if x.o.Artefact && !x.o.Verbose {
+				if diag.ForNode(r.Reason, x.o.Packages) {
+					continue
+				}
+				if !x.o.NodeNamed && diag.ForGPU(r.Reason) {
+					gpu++
+					continue
+				}
+			}
 			if reasons[r.Reason] == nil {
 				order = append(order, r.Reason)
 			}
 			reasons[r.Reason] = append(reasons[r.Reason], r.Rule)
 		}
 	}
-	if len(order) == 0 {
+	if len(order) == 0 && gpu == 0 {
 		return
 	}
 	sort.SliceStable(order, func(i, j int) bool { return len(reasons[order[i]]) > len(reasons[order[j]]) })
 	x.section(x.ui.notLooked)
+	if gpu > 0 {
+		x.p.hang(2, "- ", x.ui.nameNode)
+	}
 	for i, why := range order {
 		if i == 6 && !x.o.Verbose {
 			x.p.line("  " + fmt.Sprintf(x.ui.more, len(order)-i))
