@@ -291,3 +291,26 @@ func TestCheckNamesTheEnvironment(t *testing.T) {
 		t.Errorf("%+v, want %s; %v %s", rep.Subject, env, err, errs)
 	}
 }
+
+// The fix for an environment without pip does not call it.
+func TestFixWithoutPip(t *testing.T) {
+	for _, c := range []struct{ cfg, pip, want, not string }{
+		{"", "", "/bin/python -m ensurepip --upgrade\n", "uv pip"},
+		{"uv = 0.9.1\n", "", "uv pip install --python ", "-m pip"},
+		{"", "yes", "/bin/python -m pip install", "ensurepip"},
+		{"uv = 0.9.1\n", "yes", "/bin/python -m pip install", "ensurepip"}, // uv venv --seed
+	} {
+		tree := packtest.Prefix(packtest.Site("2.6.0+cpu", "")).With(packtest.Tree{"pyvenv.cfg": "home = /usr/bin\ninclude-system-site-packages = false\nversion = 3.11.2\n" + c.cfg})
+		if c.pip != "" {
+			tree["lib/python3.11/site-packages/pip/__init__.py"] = ""
+		}
+		env := tree.Write(t, t.TempDir())
+		for _, args := range [][]string{{"check", env}, {"fix", "--python", env, "--driver", "550.54.15", "--gpu", "A100", "--glibc", "2.36", "--arch", "x86_64"}} {
+			_, out, errs := ncclinic(t, nil, args...)
+			must(t, args[0]+" "+c.cfg, out+errs, c.want)
+			if strings.Contains(out, c.not) {
+				t.Errorf("%v %q: %q in\n%s", args[0], c.cfg, c.not, out)
+			}
+		}
+	}
+}

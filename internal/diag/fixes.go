@@ -13,7 +13,34 @@ func expandFixes(ts []FixTmpl, a Args) []Fix {
 		for _, c := range t.Commands {
 			f.Commands = append(f.Commands, Fill(c, a))
 		}
+		f.Commands = withoutPip(f.Commands, a)
 		out = append(out, f)
+	}
+	return out
+}
+
+// NoPip is the argument of a finding about a virtual environment without pip: uv
+// when uv made it, ensurepip for any other.
+const NoPip = "no_pip"
+
+// withoutPip makes commands that call the pip of an environment that has none
+// work: through uv, or with pip put there first.
+func withoutPip(cmds []string, a Args) []string {
+	const call = " -m pip "
+	out := []string{}
+	ready := false
+	for _, c := range cmds {
+		py, rest, ok := strings.Cut(c, call)
+		switch {
+		case !ok || py != a["python"] || a[NoPip] == "":
+		case a[NoPip] == "uv":
+			verb, rest, _ := strings.Cut(rest, " ")
+			c = "uv pip " + verb + " --python " + py + " " + strings.TrimPrefix(rest, "-y ")
+		case !ready:
+			ready = true
+			out = append(out, py+" -m ensurepip --upgrade")
+		}
+		out = append(out, c)
 	}
 	return out
 }

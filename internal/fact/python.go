@@ -23,6 +23,8 @@ type Python struct {
 
 	Venv       Val[bool]   `json:"venv,omitzero"`       // a pyvenv.cfg was found
 	SystemSite Val[bool]   `json:"systemSite,omitzero"` // include-system-site-packages
+	Pip        Val[bool]   `json:"pip,omitzero"`        // python -m pip works
+	UV         Val[string] `json:"uv,omitzero"`         // version of the uv that made the virtual environment
 	UserSite   Val[bool]   `json:"userSite,omitzero"`   // the user site directory is on the path
 	Conda      Val[string] `json:"conda,omitzero"`      // prefix with conda-meta; Absent: not a conda environment
 

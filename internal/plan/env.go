@@ -32,6 +32,7 @@ type Env struct {
 	Base   string // interpreter of which a venv was made
 	Kind   string // venv, conda, system, new (only its version is known), pyenv (an interpreter of the user's own); "" when not known
 	Tool   string // see Tools
+	NoPip  bool   // a virtual environment without pip
 	// UserSite is the user's site-packages when a torch there wins, and UserDists
 	// what of torch, torchvision and torchaudio lies in it.
 	UserSite  string

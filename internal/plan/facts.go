@@ -95,6 +95,12 @@ func envOf(b *fact.Bundle) Env {
 	}
 	t := b.Winner()
 	e.Tool = Pip
+	if e.Kind == "venv" && !b.Python.Pip.Or(true) {
+		e.NoPip = true
+		if b.Python.UV.IsKnown() {
+			e.Tool = UV
+		}
+	}
 	if k := keptTorch(b); k != nil {
 		switch d := k.Dist.V.Installer; {
 		case d == "uv" && e.Kind != "system":

@@ -144,6 +144,9 @@ func (in *Input) ownEnv(o *Option, uv bool) string {
 
 func (in *Input) pip(o *Option) {
 	e := &in.Env
+	if e.NoPip && !e.fresh() {
+		o.Steps = append(o.Steps, step(StepInstall, "ensurepip", e.python()+" -m ensurepip --upgrade"))
+	}
 	if !e.fresh() && in.Have.Version != "" {
 		o.Steps = append(o.Steps, step(StepSave, "save", e.keep(e.python()+" -m pip freeze")).arg("file", e.before()))
 	}

@@ -85,6 +85,7 @@ var texts = map[string][2]string{
 
 	"step-save":            {"Keep the state as it is now in {file}.", "把当前状态保存到 {file}。"},
 	"step-remove-user":     {"Take the copy in {dir} away: it wins over the environment's, for every environment of this Python version.", "移除 {dir} 中的那一份：它优先于环境中的 torch，影响该 Python 版本的所有环境。"},
+	"step-ensurepip":       {"This environment has no pip: Python brings one along (on Debian in the package python3-venv).", "该环境没有 pip：用 Python 自带的安装（Debian 上由 python3-venv 软件包提供）。"},
 	"step-own-venv":        {"{python} is a shared installation: make an environment of your own and leave it alone.", "{python} 是公用的安装：另建自己的环境，不改动它。"},
 	"step-new-venv":        {"An environment of your own made by {python}, which a module or uv may have to bring.", "用 {python} 另建自己的环境（可能需要先加载模块，或由 uv 提供该版本）。"},
 	"step-new-conda":       {"An environment of its own with Python {python}.", "新建一个 Python {python} 的环境。"},

@@ -73,6 +73,7 @@ func Collect(ctx context.Context, m *source.Machine, o Options, b *fact.Bundle) 
 			return ctx.Err() // Python.Version says why
 		}
 		c.searchPath(lay)
+		c.pip()
 	}
 	c.distributions()
 	c.findTorch()
@@ -92,6 +93,18 @@ func Collect(ctx context.Context, m *source.Machine, o Options, b *fact.Bundle) 
 		collectLoads(ctx, m, b, o.Also)
 	}
 	return ctx.Err()
+}
+
+// pip tells whether the interpreter has pip: uv makes environments without, and
+// so does venv --without-pip.
+func (c *collector) pip() {
+	for _, p := range c.py.Path {
+		if file := path.Join(p.Dir, "pip", "__init__.py"); p.Exists && c.t.exists(file) {
+			c.py.Pip = fact.Of(true, fact.File(file))
+			return
+		}
+	}
+	c.py.Pip = fact.Of(false, fact.FileExcerpt(c.py.Exe.Or(""), "no module pip on its search path"))
 }
 
 // siteFolder returns Options.Python when it is a folder of packages and no

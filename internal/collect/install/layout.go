@@ -103,6 +103,9 @@ func (c *collector) layout(it interp) layout {
 	c.py.Prefix = fact.Of(l.prefix(), fact.File(it.exe))
 	if l.venv != "" {
 		c.py.Venv = fact.Of(true, fact.File(l.cfg))
+		if cfg.uv != "" {
+			c.py.UV = fact.Of(fact.Clip(cfg.uv, 40), fact.FileExcerpt(l.cfg, "uv = "+fact.Clip(cfg.uv, 40)))
+		}
 		sysAt := fact.File(l.cfg)
 		if l.sysLine > 0 {
 			sysAt = fact.FileLine(l.cfg, l.sysLine, "include-system-site-packages = "+fmt.Sprint(l.system))

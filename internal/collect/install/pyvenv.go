@@ -9,6 +9,7 @@ type venvConfig struct {
 	system     bool // include-system-site-packages; true when the key is missing, as site.py has it
 	systemLine int  // 0: the key is missing
 	version    pyver
+	uv         string // version of the uv that made it
 }
 
 // parsePyvenv reads pyvenv.cfg as getpath.py and site.py do: every line with a
@@ -31,6 +32,8 @@ func parsePyvenv(data []byte) venvConfig {
 			}
 		case "include-system-site-packages":
 			c.system, c.systemLine = strings.EqualFold(value, "true"), n
+		case "uv":
+			c.uv = value
 		case "version", "version_info": // venv and uv write the first or both, virtualenv the second
 			if v, ok := parsePyver(value); ok && (!c.version.known() || v.micro >= 0) {
 				c.version = v

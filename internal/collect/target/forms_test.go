@@ -78,7 +78,7 @@ func readFile(t *testing.T, p string) []byte {
 // A real torch says the same in every form: the folder, an archive, OCI and
 // docker layers, squashfs by all compressors, SIF.
 func TestRealForms(t *testing.T) {
-	all := os.Getenv("NCCLINIC_WHEELS") == "1"
+	all := os.Getenv("NCCLINIC_WHEELS") != ""
 	if runtime.GOARCH != "amd64" {
 		testenv.Need(t, "an x86_64 machine", "run it on one")
 	}
@@ -121,10 +121,10 @@ func TestRealForms(t *testing.T) {
 	layer, img = nil, packtest.Image{}
 	comps := [][]string{{"lz4"}}
 	if all {
-		comps = [][]string{{"lzo", "-noD"}, {"gzip"}, {"zstd"}, {"lz4"}, {"xz"}, {"lzo", "-Xcompression-level", "1"}, {"zstd", "-b", "1M", "-Xcompression-level", "1"}}
+		comps = [][]string{{"lzo", "-noD"}, {"gzip"}, {"zstd"}, {"lz4"}, {"xz", "-action", "uncompressed@type(f) && size(+16M)"}, {"lzo", "-Xcompression-level", "1"}, {"zstd", "-b", "1M", "-Xcompression-level", "1"}}
 	}
 	for i, c := range comps {
-		sq := filepath.Join(dir, strings.ReplaceAll(strings.Join(c, ""), "-", "_")+".sqsh")
+		sq := filepath.Join(dir, strings.ReplaceAll(strings.Join(c[:min(len(c), 3)], ""), "-", "_")+".sqsh")
 		out, err := exec.Command(testenv.Tool(t, "mksquashfs"), append([]string{root, sq, "-quiet", "-no-progress", "-all-root", "-comp"}, c...)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
