@@ -28,6 +28,12 @@ func args(b *fact.Bundle) diag.Args {
 			a["origin"] = o.Kind
 		}
 	}
+	if !b.Python.Pip.Or(true) && b.Python.Venv.Or(false) {
+		a[diag.NoPip] = "ensurepip"
+		if b.Python.UV.IsKnown() {
+			a[diag.NoPip] = "uv"
+		}
+	}
 	if p, ok := b.Python.Conda.Get(); ok && (t == nil || a["installer"] == "conda") {
 		a["conda_prefix"] = quote(p)
 	}
