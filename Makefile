@@ -20,11 +20,10 @@ deps:
 test: deps
 	$(GO) test $(TESTFLAGS) ./...
 
-# Real wheels of many releases and platforms, each in every form and compressor (6 GB of downloads, once; 8 GB of temporary space, half an hour;
-# WHEELS=whole: their largest libraries without holes, twice as long).
+# Real wheels of many releases and platforms, each in every form and compressor (6 GB of downloads, once; 8 GB of temporary space, an hour).
 test-wheels:
 	lab/deps.sh morewheels
-	NCCLINIC_WHEELS=$(or $(WHEELS),1) $(GO) test -count=1 -timeout 120m -v -run 'RealWheel|RealForms' ./internal/collect/target ./internal/cli
+	NCCLINIC_WHEELS=1 $(GO) test -count=1 -timeout 120m -v -run 'RealWheel|RealForms' ./internal/collect/target ./internal/cli
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./bench/...

@@ -123,7 +123,7 @@ func realForms(t *testing.T, wheel, cuda string, turn int, all bool) {
 	if err := os.MkdirAll(site, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	unzip(t, wheel, site, !all || os.Getenv("NCCLINIC_WHEELS") == "whole")
+	unzip(t, wheel, site)
 	var failed int
 	check := func(form, p string, image bool) []string {
 		t.Helper()
@@ -196,12 +196,9 @@ func realForms(t *testing.T, wheel, cuda string, turn int, all bool) {
 	t.Logf("%d forms besides the wheel: %s %s, %d differ; %.0f s", 4+len(comps), want.Verdict, want.Cause, failed, time.Since(begin).Seconds())
 }
 
-// unzip unpacks a wheel. Unless whole is asked for, the middle of a library of
-// more than 128 MB, device code that no form reads, becomes a hole: to pack it
-// eight times takes most of an hour.
-func unzip(t *testing.T, wheel, dir string, whole bool) {
+// unzip unpacks a wheel.
+func unzip(t *testing.T, wheel, dir string) {
 	t.Helper()
-	const edge = 64 << 20
 	z, err := zip.OpenReader(wheel)
 	if err != nil {
 		t.Fatal(err)
@@ -224,16 +221,7 @@ func unzip(t *testing.T, wheel, dir string, whole bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		size := int64(m.UncompressedSize64)
-		if !whole && size > 2*edge {
-			_, err1 := io.CopyN(out, in, edge)
-			_, err2 := io.CopyN(io.Discard, in, size-2*edge)
-			_, err3 := out.Seek(size-edge, io.SeekStart)
-			err = errors.Join(err1, err2, err3)
-		}
-		if err == nil {
-			_, err = io.Copy(out, in)
-		}
+		_, err = io.Copy(out, in)
 		in.Close()
 		if err = errors.Join(err, out.Close()); err != nil {
 			t.Fatalf("%s: %v", m.Name, err)
