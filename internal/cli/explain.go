@@ -71,11 +71,7 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 	if a.out.maxEvidence < 1 {
 		return usagef("--max-evidence: %d is less than 1", a.out.maxEvidence)
 	}
-	base, err := a.load("cause")
-	if err != nil {
-		return err
-	}
-	lb, err := rules.LoadLog(rules.EmbeddedLog())
+	base, lb, err := a.loadLogs("cause")
 	if err != nil {
 		return err
 	}
@@ -147,13 +143,7 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 	for _, g := range facts {
 		g.addTo(l)
 	}
-	rep := explain.Explain(l, base.Set(), explain.Options{MaxEvidence: a.out.maxEvidence, Rules: func(id string) (explain.RuleInfo, bool) {
-		r := lb.ByID(id)
-		if r == nil {
-			return explain.RuleInfo{}, false
-		}
-		return explain.RuleInfo{Sig: r.Sig, Role: r.Role, Certainty: r.Certainty, Proves: r.Proves, Suggests: r.Suggests}, true
-	}})
+	rep := a.explained(l, base, lb)
 	if a.logs != nil {
 		a.logs(l)
 	}

@@ -87,7 +87,11 @@ func (a *app) showReport(rep *diag.Report, texts diag.Texts) error {
 		if st, err = a.style(); err != nil {
 			return err
 		}
-		err = render.Text(a.Out, rep, texts, render.TextOptions{Lang: a.lang, Style: st, Verbose: a.out.verbose, MaxEvidence: a.out.maxEvidence})
+		o := render.TextOptions{Lang: a.lang, Style: st, Verbose: a.out.verbose, MaxEvidence: a.out.maxEvidence}
+		if rep.Job != nil {
+			o.Summary, o.OKTitle = a.jobSummary(rep), a.jobTitle(rep.Job)
+		}
+		err = render.Text(a.Out, rep, texts, o)
 	}
 	if err != nil {
 		return err

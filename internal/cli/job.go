@@ -18,13 +18,10 @@ import (
 	"github.com/ncclinic/ncclinic/internal/collect/script"
 	"github.com/ncclinic/ncclinic/internal/collect/slurmjob"
 	"github.com/ncclinic/ncclinic/internal/diag"
-	"github.com/ncclinic/ncclinic/internal/explain"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/mask"
-	"github.com/ncclinic/ncclinic/internal/render"
 	"github.com/ncclinic/ncclinic/internal/run"
 	"github.com/ncclinic/ncclinic/internal/source"
-	"github.com/ncclinic/ncclinic/rules"
 )
 
 type jobFlags struct {
@@ -134,11 +131,7 @@ func (a *app) job(ctx context.Context, m *source.Machine, id slurmjob.ID, o logs
 	}
 	slurmjob.Outputs(m, j, s)
 
-	base, err := a.load("cause", "lint")
-	if err != nil {
-		return err
-	}
-	lb, err := rules.LoadLog(rules.EmbeddedLog())
+	base, lb, err := a.loadLogs("cause", "lint")
 	if err != nil {
 		return err
 	}
@@ -153,13 +146,7 @@ func (a *app) job(ctx context.Context, m *source.Machine, id slurmjob.ID, o logs
 	}
 	mask.Deep(j)
 	l.Job = j
-	rep := explain.Explain(l, base.Set(), explain.Options{MaxEvidence: a.out.maxEvidence, Rules: func(id string) (explain.RuleInfo, bool) {
-		r := lb.ByID(id)
-		if r == nil {
-			return explain.RuleInfo{}, false
-		}
-		return explain.RuleInfo{Sig: r.Sig, Role: r.Role, Certainty: r.Certainty, Proves: r.Proves, Suggests: r.Suggests}, true
-	}})
+	rep := a.explained(l, base, lb)
 	if a.logs != nil {
 		a.logs(l)
 	}
@@ -174,33 +161,9 @@ func (a *app) job(ctx context.Context, m *source.Machine, id slurmjob.ID, o logs
 	rep.Problems = append(a.jobProblems(ans, id), rep.Problems...)
 	rep.Job = j
 	withID(&rep, j, id.Cluster)
-	return a.showJob(&rep, bothTexts{base, lb})
-}
-
-func (a *app) showJob(rep *diag.Report, texts diag.Texts) error {
 	rep.Tool = Version
-	*rep = rep.Normal()
-	var err error
-	switch a.out.format {
-	case "json":
-		err = render.JSON(a.Out, rep, texts, a.lang)
-	case "sarif":
-		err = render.SARIF(a.Out, rep, texts, a.lang)
-	default:
-		var st render.Style
-		if st, err = a.style(); err != nil {
-			return err
-		}
-		err = render.Text(a.Out, rep, texts, render.TextOptions{Lang: a.lang, Style: st, Verbose: a.out.verbose, MaxEvidence: a.out.maxEvidence,
-			Summary: a.jobSummary(rep), OKTitle: a.jobTitle(rep.Job)})
-	}
-	if err != nil {
-		return err
-	}
-	if c := rep.ExitCode(); c != 0 {
-		return exitError(c)
-	}
-	return nil
+	rep = rep.Normal()
+	return a.showReport(&rep, bothTexts{base, lb})
 }
 
 // scriptName is the name under which the batch script is quoted: the file that

@@ -99,11 +99,7 @@ func (a *app) worth(end run.Ended) bool {
 // explainEnd judges what was kept of the output together with what is known of
 // the environment and the end.
 func (a *app) explainEnd(ctx context.Context, m *source.Machine, argv []string, end run.Ended, kills int) (*diag.Report, diag.Texts, error) {
-	base, err := a.load(rules.Environment...)
-	if err != nil {
-		return nil, nil, err
-	}
-	lb, err := rules.LoadLog(rules.EmbeddedLog())
+	base, lb, err := a.loadLogs(rules.Environment...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,13 +117,7 @@ func (a *app) explainEnd(ctx context.Context, m *source.Machine, argv []string, 
 	if g.fits(l, a) {
 		g.addTo(l)
 	}
-	rep := explain.Explain(l, base.Set(), explain.Options{Rules: func(id string) (explain.RuleInfo, bool) {
-		r := lb.ByID(id)
-		if r == nil {
-			return explain.RuleInfo{}, false
-		}
-		return explain.RuleInfo{Sig: r.Sig, Role: r.Role, Certainty: r.Certainty, Proves: r.Proves, Suggests: r.Suggests}, true
-	}})
+	rep := a.explained(l, base, lb)
 	check := diag.Run(base.Set(), b)
 	adopt(&rep, &check, sure || len(b.Torch) > 0) // it is the environment of this very task
 	rep.Subject = fact.Subject{Kind: "files", Name: filepath.Base(argv[0])}
