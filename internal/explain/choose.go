@@ -7,6 +7,7 @@ import (
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
 )
 
 // Explain judges what was read. The order in which causes are preferred:
@@ -40,10 +41,22 @@ func Explain(l *fact.Logs, set *diag.Set, o Options) diag.Report {
 	v.decideRun()
 	v.ignoredRequest()
 	v.endedAtOnce()
+	v.saidStuck()
 	v.decideJob()
 	v.general()
 	v.statusOnly()
 	return v.report()
+}
+
+// saidStuck takes the word of somebody who writes that the job hangs, when
+// nothing else says why: that is no clean bill.
+func (v *view) saidStuck() {
+	ss := v.facts(kind.Stuck)
+	if len(v.cands) > 0 || v.dead || len(ss) == 0 || len(v.facts("success")) > 0 {
+		return
+	}
+	s := ss[0]
+	v.unknown([]*fact.Event{{Place: s.Place, Text: s.Text}}, "NCCL_DEBUG=INFO and the launch command of every node; py-spy dump --pid PID of a rank on each node")
 }
 
 // general turns signatures that prove one cause, and that no decider judges,

@@ -116,6 +116,9 @@ func (v *view) decideEnv() {
 		c.args = mergeArgs(c.args, diag.Args{"python": o.V})
 		return
 	}
+	if len(any) > 0 && v.leftAgain(any[0]) {
+		return
+	}
 	if base, other := v.condaBase(); len(any) > 0 && other.V != "" && len(v.batch()) > 0 && !v.activates() {
 		c := v.addExc(cand{id: "env-not-activated", cert: diag.Likely, over: []string{"run-exception", "torch-not-installed"}, args: diag.Args{"python": base.V}}, any[0])
 		v.said(c, base, other)
@@ -249,6 +252,28 @@ func (v *view) missingTorch() []*fact.Exception {
 		}
 	}
 	return out
+}
+
+// leftAgain judges a module that is missing because another python runs than
+// that of the environment which the script enters first.
+func (v *view) leftAgain(x *fact.Exception) bool {
+	want := ""
+	for _, s := range v.batch() {
+		for i := range s.f.Sources {
+			if dir, ok := strings.CutSuffix(s.f.Sources[i].Path, "/bin/activate"); ok && strings.HasPrefix(dir, "/") && !strings.Contains(dir, "$") {
+				want = dir
+			}
+		}
+	}
+	if want == "" {
+		return false
+	}
+	for _, w := range v.facts(kind.Which) {
+		if strings.HasPrefix(w.Name, "python") && prefixOf(w.V) != want {
+			return v.orderOfShell(x, nil)
+		}
+	}
+	return false
 }
 
 // condaBase returns conda's base environment where conda says that no other one

@@ -422,6 +422,12 @@ func (v *view) peers() {
 			before = before || s.First.Line < without.Line && s.First.Line > via.Line
 		}
 	}
+	for _, s := range v.facts(kind.P2POff) {
+		if without.Line == 0 {
+			without = fact.ShellCmd{Place: s.Place, Text: s.Text}
+		}
+		passes = true
+	}
 	hung := passes && !before
 	for _, c := range v.l.Commands {
 		if strings.Contains(c.Text, "timeout ") && !strings.Contains(c.Text, "NCCL_P2P_DISABLE=1") {

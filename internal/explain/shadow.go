@@ -41,6 +41,15 @@ func (v *view) decideShadow() {
 			}
 		}
 	}
+	for _, d := range dirs {
+		for _, s := range v.facts(kind.TorchDist) {
+			if s.Name == d.V && (listed.V == "" || public(s.V) != public(listed.V)) {
+				c := v.addExc(cand{id: "env-pythonpath-shadows", cert: diag.Proven, over: over, args: diag.Args{"dir": d.V, "version": s.V}}, x)
+				v.said(c, d, s)
+				return
+			}
+		}
+	}
 	if ran.V == "" {
 		return
 	}

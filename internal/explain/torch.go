@@ -255,7 +255,7 @@ func flavour(s string) string {
 // decideBuild judges everything that says "this torch cannot do CUDA or NCCL".
 func (v *view) decideBuild() {
 	noNCCL := v.ev("S001", "S002", "S005", "S006")
-	noCUDA := v.ev("S008", "S009")
+	noCUDA := v.ev("S008", "S009", "S541")
 	hip := v.peek("log-hip-no-device")
 	noBackend := v.needGPU()
 	all := append(append(append([]*fact.Event{}, noNCCL...), noCUDA...), hip...)
@@ -409,7 +409,7 @@ var plainPath = lazyre.New(`^/[\w./@+-]+$`)
 // decideListedCPU judges listings alone: nothing that ran is among the input,
 // and the torch that they describe has no CUDA.
 func (v *view) decideListedCPU() {
-	if v.dead || len(v.facts("success")) > 0 || v.trained() {
+	if v.dead || len(v.facts("success")) > 0 || v.trained() || v.meansCPU() {
 		return
 	}
 	b := v.build()
@@ -424,6 +424,25 @@ func (v *view) decideListedCPU() {
 	if len(gpu) > 0 {
 		c.cert = diag.Proven
 	}
+}
+
+var cpuWords = lazyre.New(`(?i)\bgloo\b|(?:device|accelerator)[ =:'"]+cpu\b|--(?:use[-_])?cpu\b|--no[-_]cuda\b`)
+
+// meansCPU reports a script or a log that says that CPUs are to be used.
+func (v *view) meansCPU() bool {
+	for _, s := range v.scripts {
+		for _, l := range s.Lines {
+			if cpuWords.MatchString(l) {
+				return true
+			}
+		}
+	}
+	for _, s := range v.facts(kind.TorchVer) {
+		if cpuWords.MatchString(s.Text) {
+			return true
+		}
+	}
+	return false
 }
 
 func noBackendEvents(xs []*fact.Exception) []*fact.Event {

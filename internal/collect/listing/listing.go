@@ -89,6 +89,11 @@ var (
 	smiProc   = lazyre.New(`^\|\s+(\d+)\s+(?:N/A|\d+)\s+(?:N/A|\d+)\s+(\d+)\s+\S+\s+(\S.*?)\s+(\d+)MiB \|`)
 	gpuL      = lazyre.New(`^GPU (\d+): ([A-Z][\w ./-]+?)(?: \(UUID: (\S+)\))?$`)
 	migL      = lazyre.New(`^\s*MIG \S+\s+Device\s+\d+: \(UUID: (MIG-\S+)\)`)
+	archsRe   = lazyre.New(`(?i)\b(?:arch(?:s|es|itectures)?|kernels)\b(?: \w+)?\s*[:=] *sm_\d+ sm_\d+`)
+	distShown = lazyre.New(`^torch-(\d[\w.+]*)\.dist-info$`)
+	whichSays = lazyre.New(`^(?:which )?python3?\s*(?::|=|->|is)\s*(/\S*/bin/python[\d.]*)$`)
+	p2pOff    = lazyre.New(`NCCL_P2P_DISABLE=1\b.*(?:\b(?:it |training |everything )?(?:trains|works|runs|passes|is fine|goes away|helps|solves|fixes)\b|正常|能跑|可以跑|解决|就好了)`)
+	stuckSays = lazyre.New(`卡住不动|卡住了|一直卡住|卡在|卡死|不动了|没有?任何?反应|(?i:\b(?:my|the|our) (?:job|training|script|program|code|run) (?:just |simply |always )?(?:hangs?|freezes|gets stuck|is stuck)\b)`)
 	condaRow  = lazyre.New(`^\s*(?:([\w.-]+)\s+)?(\*\s+)?(/\S+)$`)
 	gpuCSV    = lazyre.New(`^(?:\d+, )?((?:NVIDIA|Tesla|Quadro|GeForce|AMD)\b[^,]*)((?:, ?[^,]+)*)$`)
 	fileVer   = lazyre.New(`[-_/](\d+\.\d+\.\d+[\w.+%-]*?)(?:-cp|-py|\.tar|/|$)`)
@@ -548,6 +553,24 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 		}
 	}
 	if len(msg) < 300 {
+		if m := whichSays.FindStringSubmatch(msg); m != nil {
+			add(kind.Which, "python", m[1], "")
+			return
+		}
+		if m := distShown.FindStringSubmatch(msg); m != nil && p.cmdAge <= 30 && strings.HasPrefix(p.lastCmd, "ls ") {
+			for _, w := range strings.Fields(p.lastCmd) {
+				if strings.HasPrefix(w, "/") {
+					add(kind.TorchDist, strings.TrimRight(w, "/"), m[1], "")
+					return
+				}
+			}
+		}
+		if stuckSays.MatchString(text) {
+			add(kind.Stuck, "", msg, "")
+		}
+		if has("NCCL_P2P_DISABLE=1") && p2pOff.MatchString(msg) {
+			add(kind.P2POff, "", msg, "")
+		}
 		if m := whichRe.FindStringSubmatch(msg); m != nil {
 			add(kind.Which, m[2], msg, "")
 			return
@@ -635,7 +658,7 @@ func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string))
 			}
 		}
 	}
-	if strings.Contains(msg, "sm_") && (strings.Contains(msg, "supports CUDA capabilities") || strings.Contains(msg, "arch_list") || strings.Contains(msg, "arch list") || strings.Contains(msg, "['sm_")) {
+	if strings.Contains(msg, "sm_") && (strings.Contains(msg, "supports CUDA capabilities") || strings.Contains(msg, "arch_list") || strings.Contains(msg, "arch list") || strings.Contains(msg, "['sm_") || archsRe.MatchString(msg)) {
 		add(kind.ArchList, "", strings.Join(archRe.FindAllString(msg, -1), " "), "")
 	} else if strings.Contains(msg, "apabilit") || strings.Contains(msg, "compute_cap") {
 		if m := capRe.FindStringSubmatch(msg); m != nil {

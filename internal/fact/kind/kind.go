@@ -7,6 +7,9 @@ const (
 	Pkg        = "pkg"            // a package: name, version, build or origin
 	CondaEnv   = "conda-env"      // an environment that conda lists: name, V prefix; Aux: * when it is the active one
 	PkgEnv     = "pkg-env"        // environment that a listing describes: V = prefix
+	TorchDist  = "torch-dist"     // name: folder; V: version of the torch that ls shows there
+	P2POff     = "p2p-off"        // somebody says that it works with NCCL_P2P_DISABLE=1
+	Stuck      = "stuck"          // somebody says that it hangs
 	TorchVer   = "torch"          // version of torch as a program prints it
 	TorchCUDA  = "torch-cuda"     // torch.version.cuda; "None": none
 	TorchPath  = "torch-path"     // folder of the torch that a program says it runs
