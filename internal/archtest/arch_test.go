@@ -41,9 +41,9 @@ var mayImport = map[string][]string{
 	"internal/render":          {"internal/fact", "internal/diag", "internal/plan"},
 	"internal/explain":         {"internal/fact", "internal/diag", "internal/tables", "internal/pep440", "internal/lazyre", "internal/mask"},
 	"internal/demo":            {},
-	"internal/lint":            {"internal/fact", "internal/diag", "internal/collect/script", "rules"}, // one script from bytes to findings
+	"internal/lint":            {"internal/fact", "internal/diag", "internal/mask", "internal/collect/script", "rules"}, // one script from bytes to findings
 	"internal/ruletest":        {"internal", "rules"},
-	"rules":                    {"internal/fact", "internal/diag", "internal/tables", "internal/netsel", "internal/pep440", "internal/lazyre", "internal/near", "internal/hostlist", "rules"},
+	"rules":                    {"internal/fact", "internal/diag", "internal/mask", "internal/tables", "internal/netsel", "internal/pep440", "internal/lazyre", "internal/near", "internal/hostlist", "rules"},
 	"internal/cli":             {"internal", "rules"},
 	"cmd":                      {"internal/cli"},
 	"internal/testenv":         {},

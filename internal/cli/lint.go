@@ -24,7 +24,6 @@ import (
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/lint"
-	"github.com/ncclinic/ncclinic/internal/mask"
 	"github.com/ncclinic/ncclinic/internal/render"
 	"github.com/ncclinic/ncclinic/internal/run"
 	"github.com/ncclinic/ncclinic/rules"
@@ -274,10 +273,10 @@ func (a *app) mended(m *lint.Mended) []string {
 		out = append(out, a.tr("mended: ", "已修改：")+list(m.Done))
 	}
 	if len(m.Adds) > 0 {
-		out = append(out, a.tr("this changes what is submitted; sbatch now reads: ", "提交的内容随之改变；sbatch 现在会读取：")+mask.Text(strings.Join(m.Adds, ", ")))
+		out = append(out, a.tr("this changes what is submitted; sbatch now reads: ", "提交的内容随之改变；sbatch 现在会读取：")+strings.Join(m.Adds, ", "))
 	}
 	if len(m.Drops) > 0 {
-		out = append(out, a.tr("this changes what is submitted; sbatch no longer reads: ", "提交的内容随之改变；sbatch 不再读取：")+mask.Text(strings.Join(m.Drops, ", ")))
+		out = append(out, a.tr("this changes what is submitted; sbatch no longer reads: ", "提交的内容随之改变；sbatch 不再读取：")+strings.Join(m.Drops, ", "))
 	}
 	for i := range m.Left {
 		c := &m.Left[i]
@@ -322,7 +321,7 @@ func (a *app) showLint(rs []lint.Report, problems []fact.Problem, base *rules.Ba
 	var files []render.LintFile
 	for i := range rs {
 		r := &rs[i]
-		lf := render.LintFile{Name: r.Name, Line: func(n int) string { return mask.Text(r.Lines[n]) }}
+		lf := render.LintFile{Name: r.Name, Line: func(n int) string { return r.Lines[n] }}
 		for k := range r.Findings {
 			lf.Findings = append(lf.Findings, r.Findings[k].Finding)
 		}
@@ -354,9 +353,6 @@ func lintReport(rs []lint.Report, problems []fact.Problem) *diag.Report {
 	for i := range rs {
 		for k := range rs[i].Findings {
 			f := rs[i].Findings[k].Finding
-			for e := range f.Evidence {
-				f.Evidence[e].Excerpt = mask.Text(f.Evidence[e].Excerpt)
-			}
 			if f.Fixes == nil {
 				f.Fixes = []diag.Fix{}
 			}

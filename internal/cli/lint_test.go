@@ -299,3 +299,26 @@ func TestLintDocs(t *testing.T) {
 		}
 	}
 }
+
+// TestLintHidesSecrets: what lint quotes of a script is masked in all forms,
+// also where the quote is cut, and where only the place says that it is secret.
+func TestLintHidesSecrets(t *testing.T) {
+	const token = "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH"
+	for name, script := range map[string]string{
+		"first command": "#!/bin/bash\n#SBATCH --gpus=1\nexport HF_TOKEN=" + token + "\n#SBATCH --nodes=1\n",
+		"long command":  "#!/bin/bash\n#SBATCH --gpus=1\ngit clone https://someone-with-a-name:pa55wordThatIsLong" + strings.Repeat("z", 60) + "@git.example.org/a.git\n#SBATCH --nodes=1\n",
+		"bearer":        "#!/bin/bash\n#SBATCH --gpus=1\ncurl -H 'Authorization: Bearer pa55wordThatIsLong' https://example.org\n#SBATCH --nodes=1\n",
+		"time":          "#!/bin/bash\n#SBATCH --time=HF_TOKEN=" + token + "\nsrun python t.py\n",
+		"comment":       "#!/bin/bash\n#SBATCH --comment=token=pa55wordThatIsLong x\n#SBATCH --nodes=1\nls\n#SBATCH --comment=token=pa55wordThatIsLong\n",
+		"export":        "#!/bin/bash\n#SBATCH --export=HF_TOKEN=" + token + ",DB_PASSWORD=pa55wordThatIsLong\nsrun --export=HF_TOKEN=" + token + " python t.py\n",
+		"after a name":  "#!/bin/bash\n#SBATCH --password pa55wordThatIsLong\nsrun python t.py\n",
+		"elsewhere":     "#!/bin/bash\n#SBATCH --job-name=pa55wordThatIsLong --time=pa55wordThatIsLong\nexport DB_PASSWORD=pa55wordThatIsLong\nTORCH_X=$DB_PASSWORD\npython t.py\n",
+	} {
+		for _, format := range []string{"text", "json", "sarif", "github", "checkstyle"} {
+			code, out, errs := runLint(t, script, "-v", "--notes", "--format", format, "-")
+			if code > 1 || out == "" && format == "text" || strings.Contains(out+errs, "abcdefghijkl") || strings.Contains(out+errs, "pa55word") {
+				t.Errorf("%s as %s: exit status %d\n%s%s", name, format, code, out, errs)
+			}
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/mask"
 	"github.com/ncclinic/ncclinic/rules/lint"
 )
 
@@ -148,7 +149,7 @@ func differ(a, b *fact.Script) []string {
 		case d.HasValue:
 			t += " " + d.Value
 		}
-		out = append(out, fact.Clip(t, 80))
+		out = append(out, fact.Clip(mask.Text(t), 80))
 	}
 	return out
 }

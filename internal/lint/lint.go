@@ -29,7 +29,7 @@ type Report struct {
 	Name     string
 	Src      []byte
 	Script   *fact.Script
-	Lines    map[int]string // source text of the lines with findings
+	Lines    map[int]string // source text of the lines with findings, without secrets
 	Findings []lint.Result
 	Ignored  int // findings that a comment or the configuration silences
 }
@@ -48,6 +48,7 @@ func Script(s *fact.Script, o Options) Report {
 	lo := lint.Options{Slurm: o.Slurm, Site: cfg.siteOptions(), Cluster: o.Cluster, IsDir: o.IsDir, Enable: cfg.enabled, Disable: cfg.disabled}
 	r := Report{Name: s.Name, Src: s.Src, Script: s}
 	silent := comments(s.Src)
+	var hide func(string) string
 	for _, f := range lint.Run(o.Set, s, lo) {
 		if sev, ok := cfg.severity(f.ID); ok {
 			f.Severity = sev
@@ -57,10 +58,10 @@ func Script(s *fact.Script, o Options) Report {
 			continue
 		}
 		if r.Lines == nil {
-			r.Lines = map[int]string{}
+			r.Lines, hide = map[int]string{}, lint.Hider(s.Src)
 		}
 		n := f.Where[0].Line
-		r.Lines[n] = s.Line(n)
+		r.Lines[n] = hide(s.Line(n))
 		r.Findings = append(r.Findings, f)
 	}
 	return r

@@ -26,14 +26,27 @@ func Value(name, value string) string {
 func Text(s string) string {
 	var out []byte // nil until something is masked
 	done := 0      // s[:done] is in out
-	hide := func(from, to int) {
-		if from >= to || s[from:to] == Hidden {
-			return
-		}
+	each(s, func(from, to int) {
 		out = append(out, s[done:from]...)
 		out = append(out, Hidden...)
 		done = to
+	})
+	if out == nil {
+		return s
 	}
+	return string(append(out, s[done:]...))
+}
+
+// Secrets returns what Text hides in s, in order: for a caller that has the
+// same words out of their context, where nothing tells that they are secret.
+func Secrets(s string) []string {
+	var out []string
+	each(s, func(from, to int) { out = append(out, s[from:to]) })
+	return out
+}
+
+// each calls hide for the ranges of s to hide, in order.
+func each(s string, hide func(from, to int)) {
 	var cmd command
 	for i := 0; i < len(s); {
 		if !isWord(s[i]) {
@@ -54,16 +67,14 @@ func Text(s string) string {
 		}
 		switch {
 		case to > from:
-			hide(from, to)
+			if s[from:to] != Hidden {
+				hide(from, to)
+			}
 			i = to
 		default:
 			i = j
 		}
 	}
-	if out == nil {
-		return s
-	}
-	return string(append(out, s[done:]...))
 }
 
 // secretAt returns the range of s to hide on account of the word s[i:j], or an

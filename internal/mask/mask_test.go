@@ -100,3 +100,10 @@ func BenchmarkText(b *testing.B) {
 		Text(s)
 	}
 }
+
+func TestSecrets(t *testing.T) {
+	got := Secrets("export HF_TOKEN=abc123 && git clone https://me:pw@h/x; python t.py --token ***")
+	if len(got) != 2 || got[0] != "abc123" || got[1] != "me:pw" {
+		t.Errorf("%q", got)
+	}
+}

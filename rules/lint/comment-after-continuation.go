@@ -26,7 +26,7 @@ var _ = Checks.Add("comment-after-continuation", func(c *Ctx) {
 				continue
 			}
 			seen[w.Line] = true
-			h := c.Hit(w.Pos, "note", fact.Clip(note, 40))
+			h := c.Hit(w.Pos, "note", clip(note, 40))
 			if array {
 				h.Args["variant"] = "array"
 			}

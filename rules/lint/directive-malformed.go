@@ -66,12 +66,12 @@ var _ = Checks.Add("directive-malformed", func(c *Ctx) {
 				r.Edit(from, from+len(e.Text), d+w)
 			}
 		case fact.RefuseWord:
-			c.Hit(e.Pos, "variant", "word", "word", fact.Clip(e.Text, 60))
+			c.Hit(e.Pos, "variant", "word", "word", clip(e.Text, 60))
 			return
 		case fact.RefuseQuote:
-			c.Hit(e.Pos, "variant", "quote", "word", fact.Clip(e.Text, 60))
+			c.Hit(e.Pos, "variant", "quote", "word", clip(e.Text, 60))
 		case fact.RefuseColon:
-			c.Hit(e.Pos, "variant", "word", "word", fact.Clip(e.Text, 60))
+			c.Hit(e.Pos, "variant", "word", "word", clip(e.Text, 60))
 		case fact.RefuseNoValue:
 			c.Hit(e.Pos, "variant", "novalue", "option", e.Text)
 		case fact.RefuseValue:

@@ -2,8 +2,6 @@ package lint
 
 import (
 	"strings"
-
-	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
 var _ = Checks.Add("env-var-not-exported", func(c *Ctx) {
@@ -26,6 +24,6 @@ var _ = Checks.Add("env-var-not-exported", func(c *Ctx) {
 		}
 		seen[a.Name] = true
 		from := c.offset(a.Pos)
-		c.Hit(a.Pos, "name", a.Name, "value", fact.Clip(a.Value.Text, 40)).Edit(from, from, "export ")
+		c.Hit(a.Pos, "name", a.Name, "value", clip(a.Value.Text, 40)).Edit(from, from, "export ")
 	}
 })

@@ -50,6 +50,6 @@ var _ = Checks.Add("exit-masked", func(c *Ctx) {
 		if x.Name == "wait" && !s.Commands[last].Back {
 			arg = ""
 		}
-		c.Hit(x.Pos, "command", strings.TrimSpace(x.Name+" "+fact.Clip(arg, 30)))
+		c.Hit(x.Pos, "command", strings.TrimSpace(x.Name+" "+clip(arg, 30)))
 	}
 })

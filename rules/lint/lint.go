@@ -10,6 +10,7 @@ import (
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/mask"
 )
 
 // Check looks for one thing in a script.
@@ -88,7 +89,8 @@ type shared struct {
 	names  map[string]bool // of commands
 	sets   map[string]bool // variables that are assigned
 	ranked bool
-	cpu    int // 0: nobody asked; 1: no; 2: meant to run without a GPU
+	cpu    int                 // 0: nobody asked; 1: no; 2: meant to run without a GPU
+	hide   func(string) string // nil: nobody asked
 }
 
 // Run runs the lint rules of a set over a script, in order of place.
@@ -183,11 +185,17 @@ func consequences(s *fact.Script, in []Result) []Result {
 	return out
 }
 
-// Hit reports a place. kv are pairs of argument name and value.
+// Hit reports a place. kv are pairs of argument name and value; what is secret
+// in them is masked, so that no form of the report shows it.
 func (c *Ctx) Hit(p fact.Pos, kv ...string) *Result {
 	a := diag.Args{}
 	for i := 0; i+1 < len(kv); i += 2 {
-		a[kv[i]] = kv[i+1]
+		a[kv[i]] = c.hide(kv[i+1])
+	}
+	for _, name := range []string{"name", "option"} {
+		if v := a["value"]; v != "" && a[name] != "" {
+			a["value"] = mask.Value(a[name], v)
+		}
 	}
 	line := c.S.Line(p.Line)
 	col := 1
@@ -197,12 +205,40 @@ func (c *Ctx) Hit(p fact.Pos, kv ...string) *Result {
 	r := Result{Finding: diag.Finding{ID: c.rule.ID, Rule: c.rule.ID, Cause: c.rule.Cause, Role: diag.Cause, Severity: c.rule.Severity,
 		Certainty: diag.Proven, Actor: "user", Args: a, Count: 1,
 		Where: []diag.Where{{File: c.S.Name, Line: p.Line, Col: col}}, Explains: []string{}, Needs: []string{}}}
-	ex := strings.TrimSpace(line)
-	r.Evidence = []fact.Evidence{{Source: fact.SrcScript, Path: c.S.Name, Line: p.Line, Col: col, Excerpt: fact.Clip(strings.ToValidUTF8(ex, "\uFFFD"), 200)}}
+	ex := c.hide(strings.TrimSpace(line))
+	r.Evidence = []fact.Evidence{{Source: fact.SrcScript, Path: c.S.Name, Line: p.Line, Col: col, Excerpt: clip(strings.ToValidUTF8(ex, "\uFFFD"), 200)}}
 	r.Fixes = diag.Fixes(c.rule, a)
 	c.out = append(c.out, r)
 	return &c.out[len(c.out)-1]
 }
+
+// hide masks secrets in a word of the script.
+func (c *Ctx) hide(v string) string {
+	if c.shared.hide == nil {
+		c.shared.hide = Hider(c.S.Src)
+	}
+	return c.shared.hide(v)
+}
+
+// Hider returns what masks secrets in quotes of a script, also those that only
+// their place in the script gives away.
+func Hider(src []byte) func(string) string {
+	var pairs []string
+	seen := map[string]bool{}
+	for _, x := range mask.Secrets(string(src)) {
+		// What is short may be any word, and a variable is no secret.
+		if len(x) >= 6 && x[0] != '$' && !seen[x] && len(seen) < 1000 {
+			seen[x] = true
+			pairs = append(pairs, x, mask.Hidden)
+		}
+	}
+	r := strings.NewReplacer(pairs...)
+	return func(v string) string { return mask.Text(r.Replace(v)) }
+}
+
+// clip shortens what a message quotes, after its secrets are masked: half a
+// secret is not recognised.
+func clip(s string, n int) string { return fact.Clip(mask.Text(s), n) }
 
 // Sev changes the severity of one finding.
 func (r *Result) Sev(s diag.Severity) *Result { r.Severity = s; return r }

@@ -2,8 +2,6 @@ package lint
 
 import (
 	"strings"
-
-	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
 var _ = Checks.Add("missing-space-before-continuation", func(c *Ctx) {
@@ -22,7 +20,7 @@ var _ = Checks.Add("missing-space-before-continuation", func(c *Ctx) {
 		if s.Src[to-1] == '\r' {
 			to--
 		}
-		c.Hit(at(n, len(l)), "next", fact.Clip(strings.Fields(next)[0], 40)).Edit(to-1, to-1, " ")
+		c.Hit(at(n, len(l)), "next", clip(strings.Fields(next)[0], 40)).Edit(to-1, to-1, " ")
 	}
 })
 

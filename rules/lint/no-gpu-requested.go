@@ -54,7 +54,7 @@ var _ = Checks.Add("no-gpu-requested", func(c *Ctx) {
 		}
 	})
 	if hit != nil {
-		c.Hit(hit.Pos, "program", fact.Clip(show(hit), 60))
+		c.Hit(hit.Pos, "program", clip(show(hit), 60))
 	}
 })
 

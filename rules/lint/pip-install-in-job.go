@@ -2,8 +2,6 @@ package lint
 
 import (
 	"strings"
-
-	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
 var _ = Checks.Add("pip-install-in-job", func(c *Ctx) {
@@ -28,6 +26,6 @@ var _ = Checks.Add("pip-install-in-job", func(c *Ctx) {
 		if tmp || localEnv(c, x) || c.buildsEnv() {
 			continue
 		}
-		c.Hit(x.Pos, "command", fact.Clip(cmd+" "+strings.Join(args, " "), 60))
+		c.Hit(x.Pos, "command", clip(cmd+" "+strings.Join(args, " "), 60))
 	}
 })

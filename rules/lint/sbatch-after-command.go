@@ -31,7 +31,7 @@ var _ = Checks.Add("sbatch-after-command", func(c *Ctx) {
 	for _, x := range lines {
 		new := len(x.Options) == 0
 		if new {
-			lost = append(lost, fact.Clip(strings.TrimSpace(strings.TrimPrefix(x.Text, "#SBATCH")), 60))
+			lost = append(lost, clip(strings.TrimSpace(strings.TrimPrefix(x.Text, "#SBATCH")), 60))
 		}
 		for _, o := range x.Options {
 			if d := s.Opt(o.Name); d == nil || d.Value != o.Value {
@@ -63,7 +63,7 @@ var _ = Checks.Add("sbatch-after-command", func(c *Ctx) {
 		if n > 4 {
 			lost = append(lost[:4], "…")
 		}
-		r = c.Hit(first.Pos, "options", strings.Join(lost, ", "), "line", itoa(s.FirstCmd.Line), "count", itoa(n), "command", fact.Clip(strings.TrimSpace(s.Line(s.FirstCmd.Line)), 60))
+		r = c.Hit(first.Pos, "options", strings.Join(lost, ", "), "line", itoa(s.FirstCmd.Line), "count", itoa(n), "command", clip(strings.TrimSpace(s.Line(s.FirstCmd.Line)), 60))
 	}
 	if !mend {
 		return

@@ -3,7 +3,6 @@ package lint
 import (
 	"strings"
 
-	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
@@ -40,7 +39,7 @@ var _ = Checks.Add("script-dir-from-dollar0", func(c *Ctx) {
 		}
 		for _, w := range x.Words[1:] {
 			if (zeroArg.MatchString(w.Text) || zeroArg.MatchString(w.Raw)) && !guarded(x.Line) {
-				c.Hit(x.Pos, "expression", fact.Clip("dirname "+w.Text, 60))
+				c.Hit(x.Pos, "expression", clip("dirname "+w.Text, 60))
 				return
 			}
 		}

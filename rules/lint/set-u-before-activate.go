@@ -2,8 +2,6 @@ package lint
 
 import (
 	"strings"
-
-	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
 var _ = Checks.Add("set-u-before-activate", func(c *Ctx) {
@@ -23,7 +21,7 @@ var _ = Checks.Add("set-u-before-activate", func(c *Ctx) {
 			what = x.Name + " " + x.Words[1].Text
 		}
 		if what != "" {
-			c.Hit(x.Pos, "command", fact.Clip(what, 60))
+			c.Hit(x.Pos, "command", clip(what, 60))
 			return
 		}
 	}

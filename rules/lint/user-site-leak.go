@@ -2,8 +2,6 @@ package lint
 
 import (
 	"strings"
-
-	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
 var _ = Checks.Add("user-site-leak", func(c *Ctx) {
@@ -39,14 +37,14 @@ var _ = Checks.Add("user-site-leak", func(c *Ctx) {
 		box := x.Container
 		switch {
 		case user:
-			c.Hit(x.Pos, "command", fact.Clip(cmd+" "+strings.Join(args, " "), 60))
+			c.Hit(x.Pos, "command", clip(cmd+" "+strings.Join(args, " "), 60))
 		case !other && box != nil && (box.Tool == "singularity" || box.Tool == "apptainer"):
-			c.Hit(x.Pos, "variant", "container", "command", fact.Clip(cmd+" "+strings.Join(args, " "), 60))
+			c.Hit(x.Pos, "variant", "container", "command", clip(cmd+" "+strings.Join(args, " "), 60))
 		case !other && box != nil && box.Tool == "pyxis" && c.says("/.local/bin/"):
 			// The script itself expects the programs in ~/.local.
-			c.Hit(x.Pos, "variant", "container", "command", fact.Clip(cmd+" "+strings.Join(args, " "), 60))
+			c.Hit(x.Pos, "variant", "container", "command", clip(cmd+" "+strings.Join(args, " "), 60))
 		case !other && !env && box == nil && x.Step < 0 && !c.setBefore("PATH", x.Seq) && !c.setBefore("VIRTUAL_ENV", x.Seq) && c.S.Opt("container-image") == nil && !strings.Contains(x.Words[0].Text, "/") && c.S.Shell == "bash" && !strings.ContainsAny(c.S.ShellFlags, "li"):
-			c.Hit(x.Pos, "variant", "noenv", "command", fact.Clip(cmd+" "+strings.Join(args, " "), 60))
+			c.Hit(x.Pos, "variant", "noenv", "command", clip(cmd+" "+strings.Join(args, " "), 60))
 		}
 	}
 })

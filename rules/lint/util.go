@@ -60,7 +60,7 @@ func show(l *fact.Launch) string {
 		if l.Program != "" {
 			p += " " + l.Program
 		}
-		return fact.Clip(p, 60)
+		return clip(p, 60)
 	}
 	return l.Kind
 }
