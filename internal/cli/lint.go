@@ -288,7 +288,7 @@ func (a *app) mended(m *lint.Mended) []string {
 // lintEnd turns what was found into the exit status.
 func (a *app) lintEnd(rs []lint.Report, problems []fact.Problem, f lintFlags) error {
 	for _, p := range problems {
-		fmt.Fprintf(a.Err, "ncclinic: %s: %s\n", p.What, p.Why)
+		fmt.Fprintf(a.Err, "ncclinic: %s: %s\n", p.What, diag.Reason(p.Why, a.lang))
 	}
 	if len(problems) > 0 {
 		return exitError(exitUsage)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/mask"
 	"github.com/ncclinic/ncclinic/internal/render"
 )
@@ -85,7 +86,7 @@ func (a *app) main(args []string) int {
 		return exitOK // the reader has what it wanted (| head)
 	}
 	// What is wrong often quotes what was given: names of files and arguments.
-	fmt.Fprintln(s.Err, "ncclinic: "+render.Clean(mask.Text(err.Error()), true))
+	fmt.Fprintln(s.Err, "ncclinic: "+render.Clean(mask.Text(diag.ErrorText(err.Error(), a.lang)), true))
 	return exitUsage
 }
 

@@ -21,7 +21,7 @@ func Reason(why, lang string) string {
 			return zh + rest
 		}
 	}
-	return why
+	return ErrorText(why, lang)
 }
 
 // HasReason reports whether the fixed words of a reason have a translation.

@@ -1,0 +1,97 @@
+package diag
+
+import "strings"
+
+// ErrorText shows an error in a language: its parts, which ": " separates, are
+// translated one by one, so that names of files between them stay as they are.
+// What has no translation stays English.
+func ErrorText(text, lang string) string {
+	if lang != "zh" {
+		return text
+	}
+	parts := strings.Split(text, ": ")
+	known := false
+	for i, p := range parts {
+		if zh, ok := errorsZh[p]; ok {
+			parts[i], known = zh, true
+			continue
+		}
+		for en, zh := range verbsZh {
+			if rest, ok := strings.CutPrefix(p, en); ok && i+1 < len(parts) && strings.ContainsAny(rest, "/.") {
+				parts[i] = zh + rest
+			}
+		}
+	}
+	if !known {
+		return text
+	}
+	return strings.Join(parts, "：")
+}
+
+// verbsZh are what the operating system was asked to do with a file.
+var verbsZh = map[string]string{"open ": "打开 ", "stat ": "查看 ", "lstat ": "查看 ", "read ": "读取 ", "readdirent ": "列出 ", "write ": "写入 "}
+
+// errorsZh translates words of the operating system, of readers of archives and
+// images, and of the command line.
+var errorsZh = map[string]string{
+	"no such file or directory":                      "没有该文件或目录",
+	"permission denied":                              "没有权限",
+	"operation not permitted":                        "不允许的操作",
+	"is a directory":                                 "是目录",
+	"is a folder":                                    "是目录",
+	"not a directory":                                "不是目录",
+	"file exists":                                    "文件已存在",
+	"file does not exist":                            "文件不存在",
+	"input/output error":                             "输入/输出错误",
+	"stale NFS file handle":                          "NFS 文件句柄已失效",
+	"no space left on device":                        "设备上没有剩余空间",
+	"read-only file system":                          "只读文件系统",
+	"too many open files":                            "打开的文件过多",
+	"too many levels of symbolic links":              "符号链接层数过多",
+	"file name too long":                             "文件名过长",
+	"unexpected EOF":                                 "文件不完整，意外结束",
+	"EOF":                                            "文件已结束",
+	"an empty file":                                  "空文件",
+	"file is too long":                               "文件过长",
+	"not a regular file":                             "不是普通文件",
+	"unknown flag":                                   "未知选项",
+	"unknown shorthand flag":                         "未知短选项",
+	"flag needs an argument":                         "选项缺少参数",
+	"invalid header":                                 "文件头无效",
+	"invalid checksum":                               "校验和不符",
+	"not a wheel":                                    "不是 wheel",
+	"a zip file, not a wheel":                        "是 zip 文件，但不是 wheel",
+	"not a SIF image":                                "不是 SIF 镜像",
+	"corrupt SIF image":                              "SIF 镜像已损坏",
+	"unsupported SIF image":                          "不支持的 SIF 镜像",
+	"no partition for the architecture":              "没有该体系结构的分区",
+	"not a squashfs image":                           "不是 squashfs 镜像",
+	"corrupt squashfs image":                         "squashfs 镜像已损坏",
+	"unsupported squashfs image":                     "不支持的 squashfs 镜像",
+	"beyond the limits of the squashfs reader":       "超出 squashfs 读取器的上限",
+	"more data than a block holds":                   "数据超出块的容量",
+	"not valid LZMA data":                            "LZMA 数据无效",
+	"not a valid xz block":                           "xz 块无效",
+	"xz checksum mismatch":                           "xz 校验和不符",
+	"index.json names no image":                      "index.json 中没有镜像",
+	"manifest.json names no image":                   "manifest.json 中没有镜像",
+	"indexes within indexes":                         "索引嵌套过深",
+	"the image has no layers":                        "镜像没有任何层",
+	"too many layers":                                "镜像层数过多",
+	"there is no such layer in the archive":          "归档中没有该镜像层",
+	"the member is encrypted":                        "归档成员已加密",
+	"the member lies outside of the archive":         "归档成员位于文件之外",
+	"the zip64 end record is damaged":                "zip64 结尾记录已损坏",
+	"unpacks to more than any real archive":          "解压后的大小超出任何真实归档",
+	"this part of the compressed file was not kept":  "压缩文件的这一部分没有保留",
+	"not a zip file":                                 "不是 zip 文件",
+	"it has no central directory":                    "没有中央目录",
+	"a link that is too long":                        "链接过长",
+	"the central directory lies outside of the file": "中央目录位于文件之外",
+	"not a wheel, conda package, archive, image, environment or library": "不是 wheel、conda 包、归档、镜像、环境或动态库",
+	"it holds no root file system, no interpreter and no torch package":  "其中没有根文件系统、解释器或 torch 包",
+	"the SIF image is encrypted":                                         "SIF 镜像已加密",
+	"its files can only be seen with its key or passphrase":              "需要密钥或口令才能看到其中的文件",
+	"not a tar archive, gzip or zstd":                                    "不是 tar 归档、gzip 或 zstd",
+	"encrypted layers cannot be read":                                    "无法读取加密的镜像层",
+}
