@@ -42,6 +42,7 @@ func Explain(l *fact.Logs, set *diag.Set, o Options) diag.Report {
 	v.ignoredRequest()
 	v.endedAtOnce()
 	v.saidStuck()
+	v.storeLost()
 	v.decideJob()
 	v.general()
 	v.statusOnly()
@@ -57,6 +58,17 @@ func (v *view) saidStuck() {
 	}
 	s := ss[0]
 	v.unknown([]*fact.Event{{Place: s.Place, Text: s.Text}}, "NCCL_DEBUG=INFO and the launch command of every node; py-spy dump --pid PID of a rank on each node")
+}
+
+// storeLost is no clean bill either: ranks that lose the store, and an agent that
+// loses the rendezvous, saw another node go away.
+func (v *view) storeLost() {
+	es := v.peek("S042")
+	if len(v.cands) > 0 || v.dead || len(es) == 0 || !v.has("log-rendezvous-heartbeat-failed") || len(v.facts("success")) > 0 {
+		return
+	}
+	v.sortEvents(es)
+	v.unknown(cap4(es), "the log of the node of rank 0, where the store is; sacct -j JOBID -o JobID,State,ExitCode,NodeList")
 }
 
 // general turns signatures that prove one cause, and that no decider judges,

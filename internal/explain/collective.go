@@ -286,7 +286,7 @@ func (v *view) slowRank(rows []fact.Work) (cand, bool) {
 		if s.Last.File == first.File && s.Last.Line < first.Line-200 || s.Last.TK != 0 && s.Last.TK == first.TK && first.Time-s.Last.Time > 10*60*1000 && s.Last.Line < first.Line {
 			continue
 		}
-		if !aloneWork(s.Text) || !barrier && s.Rank != slow {
+		if !aloneWork(s.Text) && !unfinished(s.Text, first.TimeoutMS) || !barrier && s.Rank != slow {
 			continue // without a barrier, only progress that carries the rank's name tells
 		}
 		c := cand{id: "run-rank-slow", cert: diag.Likely, tier: 1, over: []string{"run-collective-hang", "job-cancelled", "run-exception"}, args: diag.Args{"rank": itoa(slow)}}

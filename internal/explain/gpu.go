@@ -436,6 +436,7 @@ func (v *view) decideNoGPU() {
 	none := v.ev("S011", "S195", "S196", "S187", "S322")
 	noDriver := v.ev("S186", "S225", "S232", "S323", "S325")
 	cudaNA := v.excWith("Cuda is not available", "Torch is not able to use GPU", "CUDA is not available", "No CUDA runtime is found")
+	cudaNA = append(cudaNA, v.assertsCUDA()...)
 	if len(none)+len(noDriver)+len(cudaNA)+len(v.peek("S421", "S422")) == 0 {
 		return
 	}
@@ -664,13 +665,49 @@ func (v *view) driverTooOld(es []*fact.Event) bool {
 		}
 	}
 	for _, d := range v.facts(kind.Driver) {
-		if max := atoi(d.Aux); max > 0 && need > max && need < 100 {
+		if max := cudaOf(d); max > 0 && need > max && need < 100 {
 			c := v.add(cand{id: "torch-needs-newer-driver", cert: diag.Likely, args: v.torchArgs(v.build()), over: []string{"run-exception", "gpu-driver-missing", "gpu-not-allocated"}}, cap4(es)...)
 			v.said(c, by, d)
 			return true
 		}
 	}
 	return false
+}
+
+// cudaOf returns the major release of CUDA that a driver runs: as nvidia-smi
+// says, or by its branch.
+func cudaOf(driver fact.Said) int {
+	if n := atoi(driver.Aux); n > 0 {
+		return n
+	}
+	switch n := atoi(driver.V); {
+	case n >= 580:
+		return 13
+	case n >= 525:
+		return 12
+	case n >= 450:
+		return 11
+	case n >= 410:
+		return 10
+	}
+	return 0
+}
+
+// assertsCUDA returns exceptions of programs that stop, in words of their own,
+// when torch.cuda.is_available() is false.
+func (v *view) assertsCUDA() []*fact.Exception {
+	var out []*fact.Exception
+	for _, x := range v.exc {
+		if assertsCUDA(x) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func assertsCUDA(x *fact.Exception) bool {
+	n := len(x.Frames)
+	return n > 0 && strings.HasSuffix(x.Type, "AssertionError") && strings.Contains(x.Frames[n-1].Code, "cuda.is_available()")
 }
 
 // noSMI reports a machine that has no nvidia-smi.

@@ -17,6 +17,7 @@ var torchPart = lazyre.New(`No module named ['"]?torch(?:\.|['"]|$)|cannot impor
 // decideNodes judges a failure of one node whose torch differs from that of the
 // others, as listings or prints of each node show it.
 func (v *view) decideNodes() {
+	v.oddAnswer()
 	by := v.torchByNode()
 	var names []string
 	for n := range by {
@@ -108,4 +109,47 @@ func (v *view) torchElsewhere(x *fact.Exception) (fact.Evidence, bool) {
 		}
 	}
 	return fact.Evidence{}, false
+}
+
+// oddAnswer judges an import that fails on one node alone, where a command that
+// was put to several nodes is answered otherwise by that node.
+func (v *view) oddAnswer() {
+	var x *fact.Exception
+	for _, y := range v.exc {
+		if strings.HasSuffix(y.Type, "ImportError") || strings.HasSuffix(y.Type, "ModuleNotFoundError") || strings.HasSuffix(y.Type, "AttributeError") {
+			x = y
+			break
+		}
+	}
+	failed := ""
+	for _, e := range v.l.Exits {
+		if e.By == "srun" && e.Code > 0 && e.Node != "" {
+			if failed != "" && failed != e.Node {
+				return // not one node alone
+			}
+			failed = e.Node
+		}
+	}
+	if x == nil || failed == "" {
+		return
+	}
+	var odd, usual fact.Said
+	others := 0
+	for _, s := range v.facts(kind.NodeSays) {
+		switch {
+		case s.Name == failed:
+			odd = s
+		case usual.V == "" || usual.V == s.V:
+			usual = s
+			others++
+		default:
+			return
+		}
+	}
+	if odd.V == "" || others < 2 || odd.V == usual.V {
+		return
+	}
+	c := v.addExc(cand{id: "env-differs-between-nodes", cert: diag.Likely, over: []string{"run-exception", "torch-install-damaged", "torch-not-installed", "env-not-activated"}}, x)
+	v.said(c, odd, usual)
+	c.where = append([]diag.Where{{Node: failed}}, c.where...)
 }

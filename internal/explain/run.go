@@ -65,6 +65,12 @@ func (v *view) disk() {
 	if len(full) > 0 && !v.candidate("net-shared-memory-full") {
 		v.add(cand{id: "host-disk-full", cert: diag.Proven, over: []string{"run-exception"}}, cap4(full)...)
 	}
+	if df := v.facts(kind.FullDisk); len(full) == 0 && len(df) > 0 {
+		if xs := v.excWith("PytorchStreamWriter failed writing", "file write failed", "unexpected pos "); len(xs) > 0 {
+			c := v.addExc(cand{id: "host-disk-full", cert: diag.Likely, over: []string{"run-exception"}}, xs[0])
+			v.said(c, df[0])
+		}
+	}
 	if es := v.ev("S314", "S315", "S319"); len(es) > 0 {
 		v.add(cand{id: "host-file-limits", cert: diag.Proven, over: []string{"run-exception"}}, cap4(es)...)
 	}
@@ -346,7 +352,7 @@ func (v *view) exceptions() {
 	var list []*fact.Exception
 	for _, x := range v.exc {
 		base := x.Type[strings.LastIndexByte(x.Type, '.')+1:]
-		if echoTypes[base] || echoText.MatchString(x.Message) || strings.HasSuffix(base, "Warning") {
+		if echoTypes[base] || echoText.MatchString(x.Message) || strings.HasSuffix(base, "Warning") || assertsCUDA(x) {
 			continue
 		}
 		if v.judged(x) {

@@ -173,11 +173,24 @@ func valueAfter(s string, j int, name string) (from, to int) {
 			return n, valueEnd(s, n)
 		}
 	}
+	// "/etc/passwd: not a wheel" and "token.out: permission denied" are about files.
+	if i := j - len(name); colon && (i > 0 && s[i-1] == '/' || fileName(name)) {
+		return 0, 0
+	}
 	// "unexpected token: foo" is prose.
 	if colon && foldAny(name, "token", "auth", "secret", "credential", "credentials") && !looksRandom(s[k:]) {
 		return 0, 0
 	}
 	return k, valueEnd(s, k)
+}
+
+// fileName reports a name with an ending of logs, scripts and listings.
+func fileName(name string) bool {
+	switch name[strings.LastIndexByte(name, '.')+1:] {
+	case "log", "out", "err", "txt", "sh", "py", "json", "yaml", "yml", "toml", "sbatch", "slurm", "gz", "xz", "zst", "whl", "sif", "sqsh":
+		return strings.IndexByte(name, '.') > 0
+	}
+	return false
 }
 
 // quoted returns what is between the quotes that open at k.

@@ -50,6 +50,9 @@ func TestText(t *testing.T) {
 		{"aws configure set aws_secret_access_key wJalrXUtnFEMI/K7MDENG/bPx", "aws configure set aws_secret_access_key ***"},
 		{"token tensor_parallel_size=8", "token tensor_parallel_size=8"},
 		{"unexpected token node17.cluster.example:29500", "unexpected token node17.cluster.example:29500"},
+		{"/etc/passwd: not a wheel", "/etc/passwd: not a wheel"},
+		{"open token.out: permission denied", "open token.out: permission denied"},
+		{"spring.datasource.password: hunter2x", "spring.datasource.password: ***"},
 		{"KeyError: 'model.key'", "KeyError: 'model.key'"},
 	} {
 		if got := Text(c.in); got != c.want {

@@ -94,6 +94,10 @@ var (
 	whichSays = lazyre.New(`^(?:which )?python3?\s*(?::|=|->|is)\s*(/\S*/bin/python[\d.]*)$`)
 	p2pOff    = lazyre.New(`NCCL_P2P_DISABLE=1\b.*(?:\b(?:it |training |everything )?(?:trains|works|runs|passes|is fine|goes away|helps|solves|fixes)\b|正常|能跑|可以跑|解决|就好了)`)
 	stuckSays = lazyre.New(`卡住不动|卡住了|一直卡住|卡在|卡死|不动了|没有?任何?反应|(?i:\b(?:my|the|our) (?:job|training|script|program|code|run) (?:just |simply |always )?(?:hangs?|freezes|gets stuck|is stuck)\b)`)
+	rankOn    = lazyre.New(`^(?i:global[_ ])?(?i:rank) (\d+)(?:/\d+)? on (?:host )?([A-Za-z][\w.-]*\d[\w.-]*)\b`)
+	fullDisk  = lazyre.New(`\s100%\s+(/\S+)$`)
+	nodeSays  = lazyre.New(`^([A-Za-z][\w-]*\d+): (\S.*)$`)
+	asksNodes = lazyre.New(`^(?:pdsh|clush|pssh|parallel-ssh|xdsh)\b`)
 	condaRow  = lazyre.New(`^\s*(?:([\w.-]+)\s+)?(\*\s+)?(/\S+)$`)
 	gpuCSV    = lazyre.New(`^(?:\d+, )?((?:NVIDIA|Tesla|Quadro|GeForce|AMD)\b[^,]*)((?:, ?[^,]+)*)$`)
 	fileVer   = lazyre.New(`[-_/](\d+\.\d+\.\d+[\w.+%-]*?)(?:-cp|-py|\.tar|/|$)`)
@@ -517,6 +521,11 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 			add(kind.Affinity, "", m[1], "")
 		}
 	}
+	if has(" on ") {
+		if m := rankOn.FindStringSubmatch(msg); m != nil {
+			add(kind.RankHost, m[1], m[2], "")
+		}
+	}
 	if has("host ") || has("host=") || has("hostname") || has("Host") {
 		if m := rankHost.FindStringSubmatch(msg); m != nil {
 			add(kind.RankHost, m[2], m[1], "")
@@ -563,6 +572,14 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 					add(kind.TorchDist, strings.TrimRight(w, "/"), m[1], "")
 					return
 				}
+			}
+		}
+		if m := fullDisk.FindStringSubmatch(msg); m != nil && m[1] != "/dev/shm" && !strings.HasPrefix(m[1], "/snap") && !strings.HasPrefix(m[1], "/cvmfs") {
+			add(kind.FullDisk, m[1], "100%", "")
+		}
+		if p.cmdAge <= 64 && asksNodes.MatchString(p.lastCmd) {
+			if m := nodeSays.FindStringSubmatch(text); m != nil {
+				add(kind.NodeSays, m[1], m[2], "")
 			}
 		}
 		if stuckSays.MatchString(text) {

@@ -9,6 +9,8 @@ const (
 	PkgEnv     = "pkg-env"        // environment that a listing describes: V = prefix
 	TorchDist  = "torch-dist"     // name: folder; V: version of the torch that ls shows there
 	P2POff     = "p2p-off"        // somebody says that it works with NCCL_P2P_DISABLE=1
+	FullDisk   = "full-disk"      // name: where a file system that df shows as full is mounted
+	NodeSays   = "node-says"      // name: node; V: its answer to a command that asks several
 	Stuck      = "stuck"          // somebody says that it hangs
 	TorchVer   = "torch"          // version of torch as a program prints it
 	TorchCUDA  = "torch-cuda"     // torch.version.cuda; "None": none
