@@ -34,6 +34,9 @@ func TestStepTasks(t *testing.T) {
 				if s.EffNodes == 0 { // the header leaves the number of nodes to Slurm
 					got, want = fmt.Sprint(s.EffTasks, " tasks"), fmt.Sprint(tasks, " tasks")
 				}
+				if s.EffTasks == 0 && strings.Contains(job.Output, "Ignoring --ntasks-per-node") {
+					return // later releases honour it: the parser leaves it open
+				}
 				if tasks > 0 && got != want {
 					t.Errorf("the parser says %s, Slurm ran %s:\n%s", got, want, job.Output)
 				}

@@ -713,10 +713,10 @@ func (w *walker) effStep(st *fact.Step) {
 	case st.Unknown && (st.Opt("ntasks") != nil && st.Tasks == 0 || st.Opt("ntasks-per-node") != nil && st.TasksPerNode == 0):
 	case st.Tasks > 0:
 		st.EffTasks = st.Tasks
-	case st.TasksPerNode > 0 && st.Opt("nodes") != nil:
-		// With -N of its own, the tasks of the job do not count: since 23.02
-		// (src/srun/opt.c). Before, --ntasks-per-node was ignored here too.
-		st.EffTasks, st.EffTPN = st.TasksPerNode*st.EffNodes, st.TasksPerNode
+	case st.TasksPerNode > 0 && st.Opt("nodes") != nil && jobTasks > 0 && jobTasks != st.TasksPerNode*st.EffNodes:
+		// With -N of its own, the tasks of the job do not count since 23.02
+		// (src/srun/opt.c); before, --ntasks-per-node was ignored here too. How many
+		// tasks start depends on the release: left open.
 	case jobTasks > 0: // --ntasks-per-node alone cannot be honoured then
 		st.EffTasks = jobTasks
 	case st.TasksPerNode > 0:
