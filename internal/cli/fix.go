@@ -210,7 +210,7 @@ func (a *app) checkFix(f *fixFlags) error {
 	if f.with != "" && !slices.Contains(plan.Tools, f.with) {
 		return usagef("--with: %q is not one of %s", f.with, strings.Join(plan.Tools, ", "))
 	}
-	f.driver = oldestOf(f.driver)
+	f.driver = driverOf(f.driver)
 	if f.driver != "" && !driverForm.MatchString(f.driver) {
 		return usagef("--driver: %q %s", f.driver, a.tr("is no driver version such as 535.161.08", "不是 535.161.08 这样的驱动版本"))
 	}

@@ -27,10 +27,10 @@ var (
 	capForm    = lazyre.New(`^(?:sm_)?([0-9]{1,2})\.?([0-9])$`)
 )
 
-// oldestOf makes the number of a driver's branch, "535", the oldest driver of it.
-func oldestOf(driver string) string {
+// driverOf makes the number of a driver's branch, "535", the first driver of it.
+func driverOf(driver string) string {
 	if len(driver) == 3 && strings.Trim(driver, "0123456789") == "" {
-		return tables.OldestOf(driver)
+		return tables.FirstOf(driver)
 	}
 	return driver
 }
@@ -241,7 +241,7 @@ func (a *app) addNode(ctx context.Context, b *fact.Bundle, t targetFlags) error 
 		takeNode(b, nb, t.withNode)
 	}
 	if t.driver != "" {
-		t.driver = oldestOf(t.driver)
+		t.driver = driverOf(t.driver)
 		if !driverForm.MatchString(t.driver) {
 			return usagef("--driver: %q %s", t.driver, a.tr("is no driver version such as 535.161.08", "不是 535.161.08 这样的驱动版本"))
 		}

@@ -87,17 +87,24 @@ func DriverCUDA(driver string) string {
 	return ""
 }
 
-// firstOfBranch are the first Linux drivers of branches that a bare number may
-// name; others are older than any toolkit's own driver of the branch.
+// firstOfBranch are the first public drivers of branches where that is not the
+// first that came with a toolkit.
 //
-// Source: NVIDIA's Linux driver archive; read 2026-11-30.
-var firstOfBranch = map[string]string{"470": "470.42.01", "580": "580.65.06"}
+// Source: NVIDIA's data-centre driver release notes and Linux driver archive; read 2026-11-30.
+var firstOfBranch = map[string]string{"450": "450.80.02", "565": "565.57.01", "570": "570.86.10"}
 
-// OldestOf returns the oldest driver of a branch: 580.65.06 of "580", 535.0 of
-// "535", where the first one is not in the table.
-func OldestOf(branch string) string {
+// FirstOf returns the first public driver of a branch: 535.54.03 of "535". A
+// branch's number means some driver of it, so no build is called too new for
+// it that a driver of the branch runs; beta drivers are not counted. A branch
+// that is not known gets ".0".
+func FirstOf(branch string) string {
 	if d := firstOfBranch[branch]; d != "" {
 		return d
+	}
+	for _, r := range toolkitDriver {
+		if strings.HasPrefix(r.driver, branch+".") {
+			return r.driver
+		}
 	}
 	return branch + ".0"
 }

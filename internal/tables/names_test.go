@@ -1,6 +1,9 @@
 package tables
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestGPUNames reads the names that people and GRES types give to GPUs.
 func TestGPUNames(t *testing.T) {
@@ -35,14 +38,23 @@ func TestGPUNames(t *testing.T) {
 	}
 }
 
-func TestOldestOf(t *testing.T) {
-	for branch, want := range map[string]string{"580": "580.65.06", "470": "470.42.01", "535": "535.0"} {
-		if got := OldestOf(branch); got != want {
-			t.Errorf("%s: %s", branch, got)
+// TestFirstOf: a branch's number stands for a driver that was published, and
+// minimums that lie inside of the branch do not accuse it.
+func TestFirstOf(t *testing.T) {
+	for branch, want := range map[string]string{"595": "595.45.04", "590": "590.44.01", "580": "580.65.06", "570": "570.86.10", "565": "565.57.01", "560": "560.28.03",
+		"555": "555.42.02", "550": "550.54.14", "545": "545.23.06", "535": "535.54.03", "525": "525.60.13", "470": "470.42.01", "450": "450.80.02", "418": "418.0"} {
+		if got := FirstOf(branch); got != want {
+			t.Errorf("%s: %s, want %s", branch, got, want)
 		}
 	}
-	if DriverRuns(OldestOf("580"), "13.0") != Yes || DriverRuns(OldestOf("525"), "12.4") != No {
-		t.Error("the oldest driver of a branch decides")
+	if DriverRuns(FirstOf("580"), "13.0") != Yes || DriverRuns(FirstOf("525"), "12.4") != Yes || DriverRuns(FirstOf("450"), "11.8") != Yes || DriverRuns(FirstOf("520"), "12.0") != No {
+		t.Error("the first driver of a branch decides")
+	}
+	for _, r := range toolkitDriver {
+		branch, _, _ := strings.Cut(r.driver, ".")
+		if r.cuda != "11.0" && DriverCUDA(FirstOf(branch)) != r.cuda {
+			t.Errorf("branch %s: CUDA %s, want %s", branch, DriverCUDA(FirstOf(branch)), r.cuda)
+		}
 	}
 	if n := GPUName("MI300X"); n != "MI300X" {
 		t.Error(n)
