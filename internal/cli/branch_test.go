@@ -25,3 +25,31 @@ func TestDriverBranch(t *testing.T) {
 		t.Errorf("a driver that is called too old:\n%s%s", out, errs)
 	}
 }
+
+// TestCheckKnowsWhatFixKnows: a driver that dropped the GPU, accelerators of other
+// makers, and names as GRES types write them.
+func TestCheckKnowsWhatFixKnows(t *testing.T) {
+	const facts = "../../docs/example/torch-2.6.0.facts.json"
+	for _, c := range []struct {
+		code int
+		args []string
+		says []string
+	}{
+		{exitFound, []string{"--gpu", "H100,V100", "--driver", "590"}, []string{"BROKEN", "gpu-unknown-to-driver", "R580 is the last branch for it"}},
+		{exitOK, []string{"--gpu", "H100,V100", "--driver", "580"}, []string{"OK"}},
+		{exitFound, []string{"--gpu", "K80", "--driver", "525"}, []string{"R470 is the last branch"}},
+		{exitFound, []string{"--gpu", "MI250"}, []string{"torch-wrong-accelerator", "for     MI250", "this node has AMD GPUs"}},
+		{exitUsage, []string{"--gpu", "910B"}, []string{"Huawei Ascend NPU"}},
+		{exitUsage, []string{"--gpu", "910B", "--lang", "zh"}, []string{"昇腾"}},
+		{exitUsage, []string{"--gpu", "MI250,H100"}, []string{"GPUs of several makers"}},
+		{exitUsage, []string{"--gpu", "H150"}, []string{"is not known here"}},
+		{exitOK, []string{"--gpu", "gpu:a100:4"}, []string{"(8.0)"}},
+		{exitOK, []string{"--gpu", "NEW=9.0"}, []string{"NEW (9.0)"}},
+	} {
+		code, out, errs := ncclinic(t, nil, append([]string{"check", facts}, c.args...)...)
+		if code != c.code {
+			t.Errorf("%v: exit %d, want %d\n%s%s", c.args, code, c.code, out, errs)
+		}
+		must(t, strings.Join(c.args, " "), out+errs, c.says...)
+	}
+}

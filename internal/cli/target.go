@@ -17,6 +17,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
 	"github.com/ncclinic/ncclinic/internal/mask"
+	"github.com/ncclinic/ncclinic/internal/plan"
 	"github.com/ncclinic/ncclinic/internal/run"
 	"github.com/ncclinic/ncclinic/internal/source"
 	"github.com/ncclinic/ncclinic/internal/tables"
@@ -249,17 +250,9 @@ func (a *app) addNode(ctx context.Context, b *fact.Bundle, t targetFlags) error 
 		b.Target.Node = "flags"
 	}
 	if len(t.gpus) > 0 {
-		var gs []fact.GPU
-		for i, n := range t.gpus {
-			g := fact.GPU{Index: i, Name: n, CapFrom: "flag"}
-			if c := capForm.FindStringSubmatch(n); c != nil {
-				g.Name, g.Cap = "GPU "+c[1]+"."+c[2], c[1]+"."+c[2]
-			} else if g.Cap = tables.GPUCap(n); g.Cap == "" {
-				return usagef("--gpu: %q %s", n, a.tr("is not known here; its compute capability, such as 9.0, will do", "未收录；可改为填写计算能力，如 9.0"))
-			}
-			gs = append(gs, g)
+		if err := a.gpusByHand(b, t.gpus); err != nil {
+			return err
 		}
-		b.Node.GPUs = fact.Of(gs, fact.Evidence{Source: fact.SrcFlag, Path: "--gpu", Excerpt: strings.Join(t.gpus, ",")})
 		b.Target.Node = "flags"
 	}
 	if w := b.Winner(); w != nil {
@@ -268,6 +261,44 @@ func (a *app) addNode(ctx context.Context, b *fact.Bundle, t targetFlags) error 
 		}
 		b.Target.MinDriver = tables.FamilyDriver(w.CUDA.Or(""))
 	}
+	return nil
+}
+
+// gpusByHand puts GPUs that were named into b: NVIDIA's as GPUs of the driver,
+// AMD's as what is on the bus, in place of what the node has.
+func (a *app) gpusByHand(b *fact.Bundle, names []string) error {
+	at := fact.Evidence{Source: fact.SrcFlag, Path: "--gpu", Excerpt: strings.Join(names, ",")}
+	if r, not := plan.NotPlanned(names); not {
+		return usagef("--gpu: %s", r.Text(a.lang))
+	}
+	var gs []fact.GPU
+	var amd []fact.PCIGPU
+	for i, x := range gpusOf(names) {
+		g := fact.GPU{Index: i, Name: names[i], Cap: x.Cap, CapFrom: "flag"}
+		if name, _, both := strings.Cut(names[i], "="); both {
+			g.Name = name
+		}
+		switch {
+		case g.Cap != "" && x.Name == "":
+			g.Name = "GPU " + g.Cap
+		case g.Cap != "":
+		case tables.Maker(names[i]) == tables.AMD:
+			amd = append(amd, fact.PCIGPU{Vendor: "amd", Device: names[i]})
+			continue
+		default:
+			if g.Cap = tables.GPUCap(x.Name); g.Cap == "" {
+				return usagef("--gpu: %q %s", names[i], a.tr("is not known here; its compute capability, such as 9.0, will do", "未收录；可改为填写计算能力，如 9.0"))
+			}
+		}
+		gs = append(gs, g)
+	}
+	if len(amd) > 0 {
+		n := &b.Node
+		n.Driver, n.GPUs, n.SMI, n.DeviceFiles = fact.None[fact.Driver](at), fact.None[[]fact.GPU](at), fact.None[fact.SMI](at), fact.None[[]fact.DeviceFile](at)
+		n.PCIGPUs = fact.Of(amd, at)
+		return nil
+	}
+	b.Node.GPUs = fact.Of(gs, at)
 	return nil
 }
 

@@ -165,13 +165,6 @@ func (in *Input) contradictions(p *Plan) {
 	}
 }
 
-// branch is the first driver of a driver's branch: 520 of 520.61.05. Cards are
-// often supported a little before the toolkit's own driver.
-func branch(driver string) string {
-	major, _, _ := strings.Cut(driver, ".")
-	return major
-}
-
 func (in *Input) gpuNames() []string {
 	var out []string
 	for _, n := range in.Nodes {

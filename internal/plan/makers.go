@@ -156,7 +156,7 @@ func (in *Input) early() []Reason {
 	for _, n := range in.Nodes {
 		for _, g := range n.GPUs {
 			first, _ := tables.CapCUDA(g.Cap)
-			if d := tables.ToolkitDriver(first); d != "" && n.Driver != "" && tables.Compare(n.Driver, branch(d)) < 0 {
+			if d := tables.FirstDriver(g.Cap); tables.BeforeBranch(n.Driver, d) == tables.Yes {
 				out = append(out, why("need-newer-driver", "gpu", g.Label(), "driver", n.Driver, "cuda", first, "need", d))
 			}
 		}
@@ -171,4 +171,15 @@ func (in *Input) contradicted() []Reason {
 		out = append(out, why("need-branch", "branch", r.Args["branch"], "gpu", r.Args["gpu"]))
 	}
 	return out
+}
+
+// NotPlanned says why no build of the PyTorch index is for accelerators of these
+// names: another maker's, or those of several makers together.
+func NotPlanned(names []string) (Reason, bool) {
+	in := Input{Machine: "x86_64", Nodes: []Node{{}}}
+	for _, n := range names {
+		in.Nodes[0].GPUs = append(in.Nodes[0].GPUs, GPU{Name: n})
+	}
+	in.fill()
+	return in.otherMaker()
 }

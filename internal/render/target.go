@@ -71,6 +71,11 @@ func targetLines(b *fact.Bundle, pick func(en, zh string) string, comma string, 
 				where = append(where, fmt.Sprintf("%s (%s)", x.Name, x.Cap))
 			}
 		}
+		for _, x := range b.Node.PCIGPUs.Or(nil) {
+			if b.Node.PCIGPUs.At.Source == fact.SrcFlag {
+				where = append(where, x.Device) // AMD's
+			}
+		}
 		add(pick("for", "针对"), strings.Join(where, comma))
 	}
 }

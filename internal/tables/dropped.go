@@ -52,3 +52,24 @@ func DriverDropped(driver, capability string) Answer {
 	}
 	return No
 }
+
+// FirstDriver returns the driver that came with the first CUDA that knows a
+// compute capability, "" when not known.
+func FirstDriver(capability string) string {
+	first, _ := CapCUDA(capability)
+	return ToolkitDriver(first)
+}
+
+// BeforeBranch says whether a driver is older than the branch of another one.
+// Cards are often supported a little before the toolkit's own driver, so within
+// a branch nothing is said.
+func BeforeBranch(driver, first string) Answer {
+	branch, _, _ := strings.Cut(first, ".")
+	if first == "" || !numeric(driver) || !strings.Contains(driver, ".") {
+		return Unknown
+	}
+	if Compare(driver, branch) < 0 {
+		return Yes
+	}
+	return No
+}

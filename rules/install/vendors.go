@@ -33,6 +33,8 @@ func vendors(b *fact.Bundle) (nvidia, amd, intel, complete bool, ev map[string]f
 		switch {
 		case g.Vendor == "nvidia":
 			see(&nvidia, "nvidia", e)
+		case g.Vendor == "amd" && b.Node.PCIGPUs.At.Source == fact.SrcFlag:
+			see(&amd, "amd", b.Node.PCIGPUs.At) // named by hand, not a display controller
 		case g.Vendor == "intel" && g.Driver == "xe":
 			see(&intel, "intel", e)
 		case g.Vendor == "intel" && g.Driver == "i915":

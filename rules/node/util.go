@@ -38,6 +38,11 @@ func otherAccelerator(b *fact.Bundle) bool {
 	if b.Host.Board.IsKnown() || strings.Contains(strings.ToLower(b.Host.Kernel.Or("")), "microsoft") {
 		return true
 	}
+	for _, g := range b.Node.PCIGPUs.Or(nil) {
+		if g.Vendor == "amd" && b.Node.PCIGPUs.At.Source == fact.SrcFlag {
+			return true // named by hand
+		}
+	}
 	for _, d := range b.Node.DeviceFiles.Or(nil) {
 		switch d.Path {
 		case "/dev/kfd", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvmap":
