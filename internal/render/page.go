@@ -31,7 +31,7 @@ func Page(w io.Writer, md string, s Style) error {
 			code = !code
 		case code:
 			p.line("    " + p.paint(cyan, l))
-		case strings.HasPrefix(l, "#"):
+		case strings.HasPrefix(strings.TrimLeft(l, "#"), " ") && l[0] == '#': // not #SBATCH
 			flush()
 			p.line(p.paint(bold, strings.TrimSpace(strings.TrimLeft(plain, "#"))))
 		case strings.HasPrefix(l, "**") && strings.HasSuffix(l, "**"):

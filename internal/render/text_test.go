@@ -230,3 +230,15 @@ func TestUndecided(t *testing.T) {
 		}
 	}
 }
+
+// TestPageDirective: a paragraph that begins with #SBATCH is no heading.
+func TestPageDirective(t *testing.T) {
+	var b strings.Builder
+	if err := Page(&b, "# Title\n\n#SBATCH must start in column 1, "+strings.Repeat("and so on ", 20)+"\n", Style{Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	got := b.String()
+	if !strings.HasPrefix(got, "Title\n\n#SBATCH must") || strings.Count(got, "\n") < 4 {
+		t.Error(got)
+	}
+}
