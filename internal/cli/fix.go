@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -251,6 +252,7 @@ type start struct {
 	rep    *diag.Report
 	b      *fact.Bundle // of the environment that is to be mended; nil when it was not looked at
 	patch  string
+	sum    string // SHA-256 of the script when its patch may lack context
 	script string
 	said   []string        // what lint says of the patch
 	more   []*diag.Finding // what else is wrong in a script
@@ -458,7 +460,10 @@ func (a *app) scriptPatch(s *start, name string) {
 	var out, errs bytes.Buffer
 	s.script = name
 	if code := Main([]string{"lint", "--diff", name, "--lang", a.lang}, Streams{In: a.In, Out: &out, Err: &errs, Getenv: a.Getenv}); code == exitOK || code == exitFound {
-		s.patch = mask.Text(out.String())
+		s.patch = out.String() // without secrets
+		if src, err := os.ReadFile(name); err == nil && mask.Text(string(src)) != string(src) {
+			s.sum = fmt.Sprintf("%x", sha256.Sum256(src))
+		}
 		for _, l := range strings.Split(strings.TrimSpace(errs.String()), "\n") {
 			if l = strings.TrimPrefix(strings.TrimPrefix(l, "ncclinic: "), name+": "); l != "" {
 				s.said = append(s.said, l)

@@ -100,7 +100,7 @@ func TestFixScriptWhole(t *testing.T) {
 			t.Errorf("exit %d, the patch lacks %q:\n%s", code, l, out)
 		}
 	}
-	for _, want := range []string{"Also in this script", "line 9: ", "[pipe-hides-exit]", "[ib-disabled]", "sbatch now reads: --cpus-per-task=8"} {
+	for _, want := range []string{"Also in this script", "line 9: ", "[pipe-hides-exit]", "[ib-disabled]", "sbatch would then read: --cpus-per-task=8"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q:\n%s", want, out)
 		}

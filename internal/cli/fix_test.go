@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ncclinic/ncclinic/internal/testenv"
 )
 
 // runFix runs one command line in this process, without an environment.
@@ -188,5 +191,49 @@ func TestFixApply(t *testing.T) {
 	}
 	if m, _ := filepath.Glob(filepath.Join(venv, "ncclinic-before-*.txt")); len(m) != 1 {
 		t.Errorf("saved state: %v", m)
+	}
+}
+
+// TestFixScriptSecrets: the patch of a script with secrets shows none, applies
+// once, and leaves nothing behind.
+func TestFixScriptSecrets(t *testing.T) {
+	patch, err := exec.LookPath("patch")
+	if err != nil {
+		testenv.Need(t, "patch", "apt-get install patch")
+	}
+	dir := t.TempDir()
+	name := filepath.Join(dir, "t.sbatch")
+	script := "#!/bin/bash\n#SBATCH --gpus=1\nexport HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyzABCDEFGH\n#SBATCH --nodes=1\nexport DB_PASSWORD=pa55word\nNCCL_DEBUG=WARN\nexport API_KEY=pa55word\nsrun python t.py\n"
+	if err := os.WriteFile(name, []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, out, _ := runFix(t, "--format", "sh", name)
+	if strings.Contains(out, "abcdefghijkl") || strings.Contains(out, "pa55") || strings.Contains(out, "***") || !strings.Contains(out, "+export NCCL_DEBUG=WARN") {
+		t.Fatal(out)
+	}
+	want := "#!/bin/bash\n#SBATCH --gpus=1\n#SBATCH --nodes=1\nexport HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyzABCDEFGH\nexport DB_PASSWORD=pa55word\nexport NCCL_DEBUG=WARN\nexport API_KEY=pa55word\nsrun python t.py\n"
+	for range 2 { // applied once
+		cmd := exec.Command("sh")
+		cmd.Stdin, cmd.Dir = strings.NewReader(out), dir
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(patch)+":"+os.Getenv("PATH"))
+		said, err := cmd.CombinedOutput()
+		if got, _ := os.ReadFile(name); err != nil || string(got) != want {
+			t.Fatalf("%v %s\n%s\n%s", err, said, got, out)
+		}
+	}
+	for _, left := range []string{".orig", ".rej"} {
+		if _, err := os.Stat(name + left); err == nil {
+			t.Errorf("%s is left", left)
+		}
+	}
+	// An edit of a line with a secret is not shown, but named.
+	if err := os.WriteFile(name, []byte("#!/bin/bash\n #SBATCH --comment=token=pa55word\nsrun python t.py\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"sh", "text"} {
+		_, out, _ = runFix(t, "--format", format, name)
+		if one := strings.Join(strings.Fields(strings.ReplaceAll(out, "\n# ", " ")), " "); strings.Contains(out, "pa55") || !strings.Contains(one, "ncclinic lint --fix "+name) || strings.Contains(out, "cat >") {
+			t.Errorf("%s:\n%s", format, out)
+		}
 	}
 }

@@ -114,12 +114,23 @@ func (a *app) fixScript(v *render.FixView, s *start) error {
 			}
 		}
 	}
+	if v.Script != "" && v.Patch == "" && len(v.PatchSays) > 0 {
+		fmt.Fprintln(w)
+		for _, l := range v.PatchSays {
+			comment(l)
+		}
+	}
 	if v.Patch != "" {
 		fmt.Fprintln(w)
 		comment(a.tr("The safe edits of the batch script; applied once.", "批处理脚本的安全修改；只应用一次。"))
 		sc := shellWord(v.Script)
 		eof := ender(v.Patch)
-		fmt.Fprintf(w, "cat > %[1]s.patch <<'%[2]s'\n%[3]s%[2]s\npatch -R -p0 -s -f --dry-run %[1]s < %[1]s.patch >/dev/null 2>&1 || patch %[1]s < %[1]s.patch\n", sc, eof, withNewline(v.Patch))
+		// A patch without context beside a secret seems to be applied when it is not.
+		test := fmt.Sprintf("patch -R -p0 -s -f --dry-run %[1]s < %[1]s.patch >/dev/null 2>&1 ||", sc)
+		if s.sum != "" {
+			test = fmt.Sprintf("! sha256sum < %s | grep -q %s ||", sc, s.sum)
+		}
+		fmt.Fprintf(w, "cat > %[1]s.patch <<'%[2]s'\n%[3]s%[2]s\n%[4]s patch %[1]s < %[1]s.patch\n", sc, eof, withNewline(v.Patch), test)
 	}
 	if v.Ask != "" {
 		fmt.Fprintln(w)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -219,10 +220,14 @@ func (a *app) lintOne(j *lintJob, f lintFlags) {
 	if f.fix || f.diff {
 		m := lint.Fix(j.shown, src, j.o)
 		fixed := m.Src
-		j.notes = a.mended(&m)
+		j.notes = a.mended(&m, f.diff)
 		switch {
 		case f.diff:
-			j.out = []byte(lint.Diff(j.shown, src, fixed))
+			patch, hidden := lint.Diff(j.shown, src, fixed)
+			j.out = []byte(patch)
+			if hidden != nil {
+				j.notes = append(j.notes, fmt.Sprintf(a.tr("no patch is shown: edits touch secrets (line %s); this makes them: ncclinic lint --fix %s", "不显示补丁：修改涉及机密内容（第 %s 行）；请用 ncclinic lint --fix %s 应用"), numbers(hidden), shellWord(j.shown)))
+			}
 			return
 		case j.name == "-":
 			j.out = fixed
@@ -250,36 +255,53 @@ func (a *app) lintOne(j *lintJob, f lintFlags) {
 	j.report = &r
 }
 
+// numbers lists numbers of lines.
+func numbers(ns []int) string {
+	var ls []string
+	for _, n := range slices.Compact(ns) {
+		ls = append(ls, strconv.Itoa(n))
+	}
+	return strings.Join(ls, ", ")
+}
+
 // mended says what edits did: the rules that made them, what is submitted
 // otherwise than before, and what was left to a person.
-func (a *app) mended(m *lint.Mended) []string {
+// With only shown, nothing was changed.
+func (a *app) mended(m *lint.Mended, shown bool) []string {
 	list := func(cs []lint.Change) string {
 		var out []string
 		for _, c := range cs {
 			t := c.Rule
 			if len(c.Lines) > 0 {
-				var ls []string
-				for _, n := range c.Lines {
-					ls = append(ls, strconv.Itoa(n))
-				}
-				t += fmt.Sprintf(a.tr(" (line %s)", "（第 %s 行）"), strings.Join(ls, ", "))
+				t += fmt.Sprintf(a.tr(" (line %s)", "（第 %s 行）"), numbers(c.Lines))
 			}
 			out = append(out, t)
 		}
 		return strings.Join(out, ", ")
 	}
 	var out []string
+	say := func(what []string, did, would string) {
+		if shown {
+			did = would
+		}
+		if len(what) > 0 {
+			out = append(out, did+strings.Join(what, ", "))
+		}
+	}
 	if len(m.Done) > 0 {
-		out = append(out, a.tr("mended: ", "已修改：")+list(m.Done))
+		say([]string{list(m.Done)}, a.tr("mended: ", "已修改："), a.tr("would change: ", "将会修改："))
 	}
-	if len(m.Adds) > 0 {
-		out = append(out, a.tr("this changes what is submitted; sbatch now reads: ", "提交的内容随之改变；sbatch 现在会读取：")+strings.Join(m.Adds, ", "))
-	}
-	if len(m.Drops) > 0 {
-		out = append(out, a.tr("this changes what is submitted; sbatch no longer reads: ", "提交的内容随之改变；sbatch 不再读取：")+strings.Join(m.Drops, ", "))
-	}
+	say(m.Adds, a.tr("this changes what is submitted; sbatch now reads: ", "提交的内容随之改变；sbatch 现在会读取："),
+		a.tr("this changes what is submitted; sbatch would then read: ", "提交的内容会随之改变；sbatch 将会读取："))
+	say(m.Drops, a.tr("this changes what is submitted; sbatch no longer reads: ", "提交的内容随之改变；sbatch 不再读取："),
+		a.tr("this changes what is submitted; sbatch would no longer read: ", "提交的内容会随之改变；sbatch 将不再读取："))
+	say(m.Refused, a.tr("gone is what sbatch refused: ", "已去掉 sbatch 会拒绝的写法："), a.tr("gone would be what sbatch refuses: ", "将会去掉 sbatch 会拒绝的写法："))
 	for i := range m.Left {
 		c := &m.Left[i]
+		if c.Clash != "" {
+			out = append(out, fmt.Sprintf(a.tr("left to you: %s; --%s has two values", "留给你处理：%s；--%s 有两个不同的值"), list(m.Left[i:i+1]), c.Clash))
+			continue
+		}
 		out = append(out, fmt.Sprintf(a.tr("left to you: %s; the edit would bring up: %s", "留给你处理：%s；自动修改会引出：%s"), list(m.Left[i:i+1]), strings.Join(c.Brings, ", ")))
 	}
 	return out

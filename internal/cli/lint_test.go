@@ -241,7 +241,7 @@ func TestLintFiles(t *testing.T) {
 		t.Errorf("a sourced file: %d %s", code, out)
 	}
 	code, out, errs := runLint(t, "", "--diff", bad)
-	if code != exitOK || !strings.Contains(errs, "bad.sbatch: mended: sbatch-after-command (line 3)\n") || !strings.Contains(errs, "this changes what is submitted; sbatch now reads: -N 2\n") || !strings.Contains(out, "-set -e\n #SBATCH -N 2\n+set -e") {
+	if code != exitOK || !strings.Contains(errs, "bad.sbatch: would change: sbatch-after-command (line 3)\n") || !strings.Contains(errs, "this changes what is submitted; sbatch would then read: -N 2\n") || !strings.Contains(out, "-set -e\n #SBATCH -N 2\n+set -e") {
 		t.Errorf("--diff: %d %s", code, out)
 	}
 	if code, out, _ := runLint(t, "", "--fix", bad); code != exitOK {
@@ -320,5 +320,22 @@ func TestLintHidesSecrets(t *testing.T) {
 				t.Errorf("%s as %s: exit status %d\n%s%s", name, format, code, out, errs)
 			}
 		}
+	}
+}
+
+// TestLintFixWords: what was refused was never read, and --diff changes nothing.
+func TestLintFixWords(t *testing.T) {
+	script := "#!/bin/bash\n#SBATCH --ntask-per-node=4\n#SBATCH --gres =gpu:4\nsrun python t.py\n"
+	_, _, errs := runLint(t, script, "--diff", "-")
+	for _, want := range []string{"would change: option-typo", "would then read: --ntasks-per-node=4", "gone would be what sbatch refuses: --ntask-per-node=4"} {
+		if !strings.Contains(errs, want) || strings.Contains(errs, "mended") || strings.Contains(errs, "no longer") {
+			t.Errorf("no %q:\n%s", want, errs)
+		}
+	}
+	if _, out, errs := runLint(t, "#!/bin/bash\n#SBATCH --nodes=1\nset -e\n#SBATCH --nodes=2\nsrun python t.py\n", "--diff", "-"); out != "" || !strings.Contains(errs, "left to you: sbatch-after-command (line 4); --nodes has two values") {
+		t.Errorf("%s%s", out, errs)
+	}
+	if _, _, errs := runLint(t, script, "--fix", "-"); !strings.Contains(errs, "mended: ") || !strings.Contains(errs, "gone is what sbatch refused: ") {
+		t.Error(errs)
 	}
 }

@@ -16,6 +16,7 @@ type Change struct {
 	Rule   string
 	Lines  []int    // of the findings, in the script as it was
 	Brings []string // rules that the edits would make hit: why they were left out
+	Clash  string   // option with two values: why there is no edit
 }
 
 // Mended is a script after edits, and what they did.
@@ -26,6 +27,8 @@ type Mended struct {
 	// What sbatch reads now and did not before, and the other way round: edits
 	// that bring dropped options back change what is submitted.
 	Adds, Drops []string
+	// What sbatch never read: it refused the script for it.
+	Refused []string
 }
 
 // maxRounds bounds repeated fixing: an edit may reveal what it hid (a directive
@@ -37,6 +40,11 @@ const maxRounds = 5
 func Fix(name string, src []byte, o Options) Mended {
 	m := Mended{Src: src}
 	first := File(name, src, o)
+	for i := range first.Findings {
+		if f := &first.Findings[i]; f.Clash != "" && len(f.Edits) == 0 {
+			m.Left = append(m.Left, Change{Rule: f.ID, Lines: []int{f.Where[0].Line}, Clash: f.Clash})
+		}
+	}
 	if len(first.Edits()) == 0 {
 		return m
 	}
@@ -70,7 +78,8 @@ func Fix(name string, src []byte, o Options) Mended {
 	m.Src = out
 	if !bytes.Equal(out, src) {
 		last := File(name, out, o)
-		m.Adds, m.Drops = differ(first.Script, last.Script), differ(last.Script, first.Script)
+		m.Adds, _ = differ(first.Script, last.Script)
+		m.Drops, m.Refused = differ(last.Script, first.Script)
 	}
 	return m
 }
@@ -134,9 +143,9 @@ func linesOf(r *Report, id string) []int {
 	return out
 }
 
-// differ lists the options in force in b that a has not, or has otherwise.
-func differ(a, b *fact.Script) []string {
-	var out []string
+// differ lists the options in force in b that a has not, or has otherwise; apart
+// those that make sbatch refuse b.
+func differ(a, b *fact.Script) (out, refused []string) {
 	for i := range b.Directives {
 		d := &b.Directives[i]
 		if old := a.Opt(d.Name); d.Het != 0 || b.Opt(d.Name) != d || old != nil && old.Value == d.Value {
@@ -149,7 +158,13 @@ func differ(a, b *fact.Script) []string {
 		case d.HasValue:
 			t += " " + d.Value
 		}
-		out = append(out, fact.Clip(mask.Text(t), 80))
+		to := &out
+		if slices.ContainsFunc(b.Refused, func(e fact.DirectiveError) bool {
+			return strings.HasPrefix(d.Value, "=") || e.Pos == d.Pos || e.Kind == fact.RefuseValue && e.Option == d.Name && e.Text == d.Value
+		}) {
+			to = &refused
+		}
+		*to = append(*to, fact.Clip(mask.Text(t), 80))
 	}
-	return out
+	return out, refused
 }

@@ -137,18 +137,46 @@ func comments(src []byte) silenced {
 	return out
 }
 
-// Diff writes a unified diff of two versions of a file, with three lines of context.
-func Diff(name string, a, b []byte) string {
+// Diff writes a unified diff of two versions of a script, with three lines of
+// context, or less: no line with a secret is context, for a masked one would
+// not apply. When a changed line holds a secret there is no patch, since half
+// of the edits may do harm, and hidden lists these lines of the first version.
+func Diff(name string, a, b []byte) (patch string, hidden []int) {
 	if bytes.Equal(a, b) {
-		return ""
+		return "", nil
 	}
-	x, y := lines(a), lines(b)
+	ops := editScript(lines(a), lines(b), lint.Hider(a))
+	for _, kind := range "-+" { // a line that is only new stands at the place of an old one
+		for _, o := range ops {
+			if o.secret && o.kind == byte(kind) && (kind == '-' || hidden == nil) {
+				hidden = append(hidden, o.a+1)
+			}
+		}
+	}
+	if hidden != nil {
+		return "", hidden
+	}
 	var out strings.Builder
 	out.WriteString("--- " + name + "\n+++ " + name + "\n")
-	for _, h := range hunks(x, y) {
+	for _, h := range hunks(ops) {
 		out.WriteString(h)
 	}
-	return out.String()
+	return out.String(), nil
+}
+
+// secrets finds the lines that hold secrets.
+func secrets(lines []string, hide func(string) string) []bool {
+	out := make([]bool, len(lines))
+	key := false
+	for i, l := range lines {
+		if key = key || strings.Contains(l, "-----BEGIN ") && strings.Contains(l, "PRIVATE KEY"); key {
+			out[i] = true
+			key = !strings.Contains(l, "-----END ")
+			continue
+		}
+		out[i] = hide(l) != l
+	}
+	return out
 }
 
 func lines(b []byte) []string {
@@ -167,15 +195,27 @@ type op struct {
 	kind byte // ' ', '-', '+'
 	text string
 	a, b int // line numbers in both versions, from 0
+
+	secret bool
 }
 
 // script of edits: common head and tail, and a longest common subsequence for
-// what is between, when that is small.
-func editScript(x, y []string) []op {
-	var ops []op
+// what is between, when that is small. A line with a secret stays where another
+// one can be moved instead.
+func editScript(x, y []string, hide func(string) string) (ops []op) {
+	sx, sy := secrets(x, hide), secrets(y, hide)
+	defer func() {
+		for i := range ops {
+			if o := &ops[i]; o.kind == '+' {
+				o.secret = sy[o.b]
+			} else {
+				o.secret = sx[o.a]
+			}
+		}
+	}()
 	i := 0
 	for i < len(x) && i < len(y) && x[i] == y[i] {
-		ops = append(ops, op{' ', x[i], i, i})
+		ops = append(ops, op{kind: ' ', text: x[i], a: i, b: i})
 		i++
 	}
 	ex, ey := len(x), len(y)
@@ -193,6 +233,9 @@ func editScript(x, y []string) []op {
 			for b := len(my) - 1; b >= 0; b-- {
 				if mx[a] == my[b] {
 					t[a][b] = t[a+1][b+1] + 1
+					if sx[i+a] {
+						t[a][b] += 50
+					}
 				} else {
 					t[a][b] = max(t[a+1][b], t[a][b+1])
 				}
@@ -202,43 +245,41 @@ func editScript(x, y []string) []op {
 		for a < len(mx) || b < len(my) {
 			switch {
 			case a < len(mx) && b < len(my) && mx[a] == my[b]:
-				ops = append(ops, op{' ', mx[a], i + a, i + b})
+				ops = append(ops, op{kind: ' ', text: mx[a], a: i + a, b: i + b})
 				a++
 				b++
 			case b >= len(my) || a < len(mx) && t[a+1][b] >= t[a][b+1]:
-				ops = append(ops, op{'-', mx[a], i + a, i + b})
+				ops = append(ops, op{kind: '-', text: mx[a], a: i + a, b: i + b})
 				a++
 			default:
-				ops = append(ops, op{'+', my[b], i + a, i + b})
+				ops = append(ops, op{kind: '+', text: my[b], a: i + a, b: i + b})
 				b++
 			}
 		}
 	} else {
 		for k, l := range mx {
-			ops = append(ops, op{'-', l, i + k, i})
+			ops = append(ops, op{kind: '-', text: l, a: i + k, b: i})
 		}
 		for k, l := range my {
-			ops = append(ops, op{'+', l, ex, i + k})
+			ops = append(ops, op{kind: '+', text: l, a: ex, b: i + k})
 		}
 	}
 	for k := 0; ex+k < len(x); k++ {
-		ops = append(ops, op{' ', x[ex+k], ex + k, ey + k})
+		ops = append(ops, op{kind: ' ', text: x[ex+k], a: ex + k, b: ey + k})
 	}
 	return ops
 }
 
-func hunks(x, y []string) []string {
+func hunks(ops []op) []string {
 	const ctx = 3
-	ops := editScript(x, y)
 	var out []string
 	for i := 0; i < len(ops); {
 		if ops[i].kind == ' ' {
 			i++
 			continue
 		}
-		from := max(0, i-ctx)
-		to, same := i, 0
-		for to < len(ops) && same <= 2*ctx {
+		from, to, same := i, i, 0
+		for to < len(ops) && same <= 2*ctx && !ops[to].secret {
 			if ops[to].kind == ' ' {
 				same++
 			} else {
@@ -246,7 +287,14 @@ func hunks(x, y []string) []string {
 			}
 			to++
 		}
-		to = min(len(ops), to-max(0, same-ctx))
+		end := to - same // behind the last change
+		to = min(to, end+ctx)
+		for from > 0 && i-from < ctx && ops[from-1].kind == ' ' && !ops[from-1].secret {
+			from--
+		}
+		if to < len(ops) { // patch takes a hunk with less context behind than before for the end of the file
+			from = max(from, i-(to-end))
+		}
 		var b strings.Builder
 		na, nb := 0, 0
 		for _, o := range ops[from:to] {

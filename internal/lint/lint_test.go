@@ -104,10 +104,10 @@ func TestFixSays(t *testing.T) {
 	const head = "#!/bin/bash\n"
 	for name, c := range map[string]struct{ src, want, done, left, adds, drops string }{
 		"moved":       {head + "set -e\n#SBATCH --array=0-3\n#SBATCH -d afterok:7\ntrue\n", head + "#SBATCH --array=0-3\n#SBATCH -d afterok:7\nset -e\ntrue\n", "sbatch-after-command", "", "--array=0-3|-d afterok:7", ""},
-		"conflict":    {head + "#SBATCH --mem=8G\nset -e\n#SBATCH --mem=64G\ntrue\n", "", "", "", "", ""},
+		"conflict":    {head + "#SBATCH --mem=8G\nset -e\n#SBATCH --mem=64G\ntrue\n", "", "", "sbatch-after-command", "", ""},
 		"repeated":    {head + "#SBATCH --mem=8G\nset -e\n#SBATCH --mem=8G\ntrue\n", "", "", "", "", ""},
 		"would break": {head + "set -e\n#SBATCH --output=$X/%j\nNCCL_DEBUG=WARN\nsrun python t.py\n", head + "set -e\n#SBATCH --output=$X/%j\nexport NCCL_DEBUG=WARN\nsrun python t.py\n", "env-var-not-exported", "sbatch-after-command", "", ""},
-		"renamed":     {head + "#SBATCH --tine=1:00:00\ntrue\n", head + "#SBATCH --time=1:00:00\ntrue\n", "option-typo", "", "--time=1:00:00", "--tine=1:00:00"},
+		"renamed":     {head + "#SBATCH --tine=1:00:00\ntrue\n", head + "#SBATCH --time=1:00:00\ntrue\n", "option-typo", "", "--time=1:00:00", ""},
 		"nothing":     {head + "true\n", "", "", "", "", ""},
 	} {
 		m := Fix("x.sh", []byte(c.src), Options{Set: s})
@@ -142,21 +142,36 @@ func TestDiff(t *testing.T) {
 		"no newline": {"a\nb", "a\nB"},
 		"empty":      {"", "a\n"},
 		"moved":      {"a\nb\nc\nd\n", "c\na\nb\nd\n"},
+		// No line with a secret is in a patch, which applies nevertheless.
+		"secret below":   {"a\nb\nc\nd\nTOKEN=pa55word\nz\n", "a\nb\nc\nD\nTOKEN=pa55word\nz\n"},
+		"secret above":   {"a\nTOKEN=pa55word\nd\ne\nf\ng\nh\n", "a\nTOKEN=pa55word\nD\ne\nf\ng\nh\n"},
+		"secret between": {"a\nb\nTOKEN=pa55word\nd\ne\n", "A\nb\nTOKEN=pa55word\nd\nE\n"},
+		"secret two off": {"a\nb\nc\nd\nx\ny\nTOKEN=pa55word\nz\n", "a\nb\nc\nD\nx\ny\nTOKEN=pa55word\nz\n"},
+		"moved above":    {"a\nTOKEN=pa55word\nb\nc\nd\n", "a\nc\nTOKEN=pa55word\nb\nd\n"},
+		"secrets around": {"a\nTOKEN=pa55word\nb\nTOKEN=pa55word\nd\n", "a\nTOKEN=pa55word\nTOKEN=pa55word\nd\nx\n"},
+		"key":            {"a\nK='-----BEGIN PRIVATE KEY-----\npa55word\n-----END PRIVATE KEY-----'\nb\n", "a\nK='-----BEGIN PRIVATE KEY-----\npa55word\n-----END PRIVATE KEY-----'\nc\n"},
 	} {
 		f := filepath.Join(t.TempDir(), "f")
 		if err := os.WriteFile(f, []byte(c[0]), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(patch, "--quiet", f)
-		cmd.Stdin = strings.NewReader(Diff("f", []byte(c[0]), []byte(c[1])))
+		cmd := exec.Command(patch, f)
+		text, hidden := Diff("f", []byte(c[0]), []byte(c[1]))
+		cmd.Stdin = strings.NewReader(text)
 		out, err := cmd.CombinedOutput()
 		got, _ := os.ReadFile(f)
-		if err != nil || !bytes.Equal(got, []byte(c[1])) {
-			t.Errorf("%s: %v %s: %q", name, err, out, got)
+		if err != nil || !bytes.Equal(got, []byte(c[1])) || bytes.Contains(out, []byte("fuzz")) || bytes.Contains(out, []byte("offset")) {
+			t.Errorf("%s: %v %s: %q\n%s", name, err, out, got, text)
+		}
+		if hidden != nil || strings.Contains(text, "pa55") || strings.Contains(text, "***") {
+			t.Errorf("%s: %v\n%s", name, hidden, text)
 		}
 	}
-	if Diff("f", []byte("a"), []byte("a")) != "" {
+	if text, _ := Diff("f", []byte("a"), []byte("a")); text != "" {
 		t.Error("no difference is no patch")
+	}
+	if text, hidden := Diff("f", []byte("a\n TOKEN=pa55word\nb\n"), []byte("A\nTOKEN=pa55word\nb\n")); text != "" || len(hidden) != 1 || hidden[0] != 2 {
+		t.Errorf("a change of a line with a secret: %v\n%s", hidden, text)
 	}
 }
 

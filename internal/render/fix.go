@@ -83,13 +83,11 @@ func Fix(w io.Writer, v *FixView, st Style, lang string) error {
 			x.p.line("  " + Clean(l, false))
 		}
 	}
-	if v.Patch != "" || len(v.More) > 0 {
-		for i, l := range v.PatchSays {
-			if i == 0 {
-				x.p.line("")
-			}
-			x.p.hang(2, "- ", Clean(l, false))
+	for i, l := range v.PatchSays {
+		if i == 0 {
+			x.p.line("")
 		}
+		x.p.hang(2, "- ", Clean(l, false))
 	}
 	if v.Ask != "" {
 		x.section(x.u.ask)

@@ -13,7 +13,7 @@ var _ = Checks.Add("duplicate-directive", func(c *Ctx) {
 		}
 		k := d.Name + "/" + itoa(d.Het)
 		if p := seen[k]; p != nil && p.Value != d.Value {
-			c.Hit(d.Pos, "option", d.Name, "first", p.Value, "line", itoa(p.Line), "value", d.Value)
+			c.Hit(d.Pos, "option", d.Name, "first", p.Value, "line", itoa(p.Line), "value", d.Value).Clash = d.Name
 		}
 		seen[k] = d
 	}

@@ -43,6 +43,7 @@ type Result struct {
 	diag.Finding
 	EndCol int
 	Edits  []Edit
+	Clash  string // option with two values, of which a person has to choose one
 }
 
 // Options of Run.

@@ -44,11 +44,15 @@ var _ = Checks.Add("sbatch-after-command", func(c *Ctx) {
 		}
 	}
 	var r *Result
+	clash := ""
 	mend := s.CRLF == 0 // else after the line endings
 	for _, x := range lines {
 		for _, o := range x.Options {
 			if d := s.Opt(o.Name); d != nil && d.Value != o.Value {
 				mend = false // which of the two is meant?
+				if clash == "" {
+					clash = d.Name
+				}
 			}
 		}
 		if len(x.Options) == 0 {
@@ -65,6 +69,7 @@ var _ = Checks.Add("sbatch-after-command", func(c *Ctx) {
 		}
 		r = c.Hit(first.Pos, "options", strings.Join(lost, ", "), "line", itoa(s.FirstCmd.Line), "count", itoa(n), "command", clip(strings.TrimSpace(s.Line(s.FirstCmd.Line)), 60))
 	}
+	r.Clash = clash
 	if !mend {
 		return
 	}
