@@ -258,6 +258,8 @@ type start struct {
 	more   []*diag.Finding // what else is wrong in a script
 	logs   *fact.Logs      // what a log and what came with it say; nil when there is none
 	notes  []plan.Reason
+	kinds  []plan.Node // of an allocation's facts: every kind of node; nil for anything else
+	glibc  string      // and the oldest glibc of the nodes
 }
 
 // fixStart finds out what the user named. Reports come from the commands that
@@ -279,8 +281,10 @@ func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start,
 			return nil, err
 		}
 		if version && tables.PythonMinor(s.b.Python.Version.Or("")) != tables.PythonMinor(f.python) {
-			// A plan for another Python is not about the interpreter here.
+			// A plan for another Python is about an environment that is to be made,
+			// not about the interpreter here, nor about what this machine lacks.
 			s.b.Torch, s.b.Dists, s.b.Python = nil, nil, fact.Python{}
+			return s, nil
 		}
 		b, err := a.described(s.b, f)
 		if err != nil {
@@ -316,6 +320,12 @@ func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start,
 			s.kind = "facts"
 			if s.b, err = a.subject(ctx, []string{name}, g, targetFlags{}); err != nil {
 				return nil, err
+			}
+			if s.b.Nodes != nil {
+				if err := a.nodesStart(s, s.b); err != nil {
+					return nil, err
+				}
+				return s, a.givenNode(s, f)
 			}
 			b, err := a.described(s.b, f)
 			if err != nil {
@@ -500,6 +510,10 @@ func (a *app) severalStart(ctx context.Context, s *start, args []string, f *fixF
 		if top := s.rep.Top(); top != nil {
 			ran = strings.Trim(top.Args["torch_dir"], "'")
 		}
+		if all := facts[0].b; all.Nodes != nil && len(groupsOf(all)) > 0 {
+			s.kinds, s.glibc = kindsOf(all), oldestGlibc(all)
+			facts[0].b = groupsOf(all)[0]
+		}
 		if t := facts[0].b.Winner(); ran == "" || t == nil || t.Dir == ran {
 			s.b = facts[0].b
 			return nil
@@ -521,7 +535,9 @@ func (a *app) described(b *fact.Bundle, f *fixFlags) (*fact.Bundle, error) {
 		if err != nil {
 			return nil, err
 		}
-		takeNode(&c, nb, f.facts[0])
+		if nb = hardest(nb); nb != nil {
+			takeNode(&c, nb, f.facts[0])
+		}
 	}
 	in := plan.Input{}
 	flags := *f
@@ -596,6 +612,9 @@ func (a *app) planInput(s *start, f *fixFlags) (plan.Input, error) {
 	} else if s.rep != nil && s.rep.Top() != nil {
 		in = fromArgs(s.rep.Top().Args)
 	}
+	if s.kinds != nil {
+		in.Nodes, in.Glibc = s.kinds, s.glibc
+	}
 	fromLogs(s.logs, &in)
 	in.Wish, in.Forward = f.torch, f.compat
 	if err := a.factNodes(s, f, &in); err != nil {
@@ -654,21 +673,22 @@ func (a *app) factNodes(s *start, f *fixFlags, in *plan.Input) error {
 		if err != nil {
 			return err
 		}
-		n, ok := plan.NodeOf(b)
-		if !ok {
+		ns := kindsOf(b)
+		if len(ns) == 0 && (f.driver == "" && len(f.gpus) == 0 || len(groupsOf(b)) == 0) {
 			return usagef("--facts %s: %s", name, a.tr("shows no NVIDIA driver and no GPU: were these facts taken on a GPU node?", "其中没有 NVIDIA 驱动和 GPU：这些事实是在 GPU 节点上采集的吗？"))
 		}
 		if i == 0 {
 			in.Nodes = nil
 		}
-		in.Nodes = append(in.Nodes, n)
-		if m := b.Host.Arch.Or(""); m != "" {
+		in.Nodes = append(in.Nodes, ns...)
+		host := &groupsOf(b)[0].Host
+		if m := host.Arch.Or(""); m != "" {
 			in.Machine = m
 		}
-		if g := b.Host.Glibc.Or(""); g != "" && (i == 0 || in.Glibc == "" || tables.Compare(g, in.Glibc) < 0) {
+		if g := oldestGlibc(b); g != "" && (i == 0 || in.Glibc == "" || tables.Compare(g, in.Glibc) < 0) {
 			in.Glibc = g
 		}
-		if bd := b.Host.Board.Or(""); bd != "" {
+		if bd := host.Board.Or(""); bd != "" {
 			in.Board = bd
 		}
 	}
