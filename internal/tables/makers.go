@@ -14,7 +14,7 @@ const (
 	Gaudi  = "gaudi"  // Intel's Gaudi, which has software of its own
 	Ascend = "ascend" // Huawei
 	Apple  = "apple"
-	Others = "other" // known not to be NVIDIA's: Cambricon, Hygon, MetaX, Moore Threads, Google …
+	Others = "other" // known not to be NVIDIA's: Cambricon, Hygon, Iluvatar, MetaX, Moore Threads, Kunlunxin, Google …
 )
 
 // makers tell who made an accelerator, by product names and the types that
@@ -36,7 +36,8 @@ var makers = []struct {
 	{lazyre.New(`(?i)\b(Ascend[0-9]*[A-Z]?[0-9]?|Atlas|NPU|310P[1-4]?|910(Pro)?[ABC]?[1-4]?)\b`), Ascend},
 	{lazyre.New(`(?i)\b(Ponte Vecchio|PVC|XPU|Arc|Flex ?1[47]0|Max ?(1100|1350|1450|1550)|Intel)\b`), Intel},
 	{lazyre.New(`(?i)\b(Apple|MPS|M[1-5] (Pro|Max|Ultra))\b`), Apple},
-	{lazyre.New(`(?i)\b(MLU[0-9]*|Cambricon|DCU|Hygon|Z100L?|K100|MetaX|MXC[0-9]+|MTT|MUSA|Biren|BR10[0-9]|Iluvatar|Kunlun|XPU[23]|TPU|Trainium[0-9]?|Inferentia[0-9]?)\b`), Others},
+	{lazyre.New(`(?i)\b(MLU[0-9]*|Cambricon|DCU|Hygon|Z100L?|K100|MetaX|MXC[0-9]+|MTT|MUSA|Moore ?Threads|Biren|BR1[0-9]{2}|Iluvatar|CoreX|TianGai|ZhiKai|(?:BI|MR) ?V[0-9]{2,3}S?|Kunlun(?:xin)?|XPU[23]|Enflame|GCU|IPU|TPU|Trainium[0-9]?|Inferentia[0-9]?)\b`), Others},
+	{lazyre.New(`(?i)^(C5[05]0X?|S[45]000|P800)$`), Others}, // MetaX, Moore Threads and Kunlunxin without their maker
 	{lazyre.New(`(?i)\b(GeForce|Tesla|Quadro|TITAN|GTX|RTX)\b`), NVIDIA},
 }
 

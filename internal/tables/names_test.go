@@ -26,6 +26,10 @@ func TestGPUNames(t *testing.T) {
 		{"gaudi2", Gaudi, ""}, {"Gaudi", Gaudi, ""}, {"HL-225", Gaudi, ""}, {"hpu", Gaudi, ""},
 		{"Intel PVC", Intel, ""}, {"pvc", Intel, ""}, {"max1550", Intel, ""}, {"Max 1550", Intel, ""}, {"Intel Data Center GPU Max 1550", Intel, ""}, {"intel_max_1100", Intel, ""},
 		{"Apple M2 Ultra", Apple, ""}, {"M3 Max", Apple, ""}, {"mps", Apple, ""},
+		{"BI-V100", Others, ""}, {"bi_v150", Others, ""}, {"MR-V100", Others, ""}, {"biv100", Others, ""}, {"Iluvatar BI-V100", Others, ""},
+		{"MetaX C500", Others, ""}, {"c500", Others, ""}, {"S4000", Others, ""}, {"P800", Others, ""}, {"mxc550", Others, ""}, {"Moore Threads S4000", Others, ""}, {"MooreThreads-S5000", Others, ""}, {"mtt_s4000", Others, ""},
+		{"Cambricon MLU590", Others, ""}, {"MLU590-M9", Others, ""}, {"Kunlun P800", Others, ""}, {"kunlunxin_p800", Others, ""}, {"Hygon DCU K100", Others, ""}, {"K100-AI", Others, ""},
+		{"V100", NVIDIA, "7.0"}, {"v100s", NVIDIA, "7.0"}, {"tesla-v100", NVIDIA, "7.0"}, {"P40", NVIDIA, "6.1"},
 		{"mlu370", Others, ""}, {"dcu", Others, ""}, {"hygon_z100", Others, ""}, {"tpu", Others, ""},
 		{"H100X", NVIDIA, "9.0"}, {"X1000", "", ""}, {"gpu", "", ""}, {"", "", ""}, {"shard", "", ""},
 	} {
