@@ -186,8 +186,9 @@ type flag struct {
 
 // flags reads a launcher's options up to the program. switches are those
 // without a value; short maps one-letter options to long ones. An option that
-// is not known takes a value unless the next word is an option.
-func (w *walker) flags(args []fact.Word, switches string, short map[string]string) (fs []flag, rest []fact.Word, open bool) {
+// is not known takes a value unless the next word is an option. The beginning of
+// one of full alone stands for it, as argparse reads it.
+func (w *walker) flags(args []fact.Word, switches string, short map[string]string, full ...string) (fs []flag, rest []fact.Word, open bool) {
 	sw := strings.Fields(switches)
 	for i := 0; i < len(args); i++ {
 		a := args[i]
@@ -220,6 +221,9 @@ func (w *walker) flags(args []fact.Word, switches string, short map[string]strin
 			}
 		}
 		long = strings.ReplaceAll(long, "_", "-")
+		if strings.HasPrefix(n, "--") {
+			long = unabbreviated(long, full)
+		}
 		switch {
 		case eq:
 			fs = append(fs, flag{long, fact.Word{Pos: a.Pos, Val: v, Text: w.p.s.Show(v), Known: !fact.HasHole(v), Raw: a.Raw}, true})
@@ -235,6 +239,31 @@ func (w *walker) flags(args []fact.Word, switches string, short map[string]strin
 	return fs, nil, open
 }
 
+// unabbreviated returns the only name that begins with n, or n.
+func unabbreviated(n string, full []string) string {
+	hit := ""
+	for _, f := range full {
+		switch {
+		case f == n:
+			return n
+		case strings.HasPrefix(f, n) && hit != "":
+			return n // ambiguous
+		case strings.HasPrefix(f, n):
+			hit = f
+		}
+	}
+	if hit == "" {
+		return n
+	}
+	return hit
+}
+
+// torchrunOptions are those of torch/distributed/run.py of PyTorch 1.9 to 2.9.
+var torchrunOptions = strings.Fields(`nnodes nproc-per-node rdzv-backend rdzv-endpoint rdzv-id rdzv-conf standalone max-restarts
+monitor-interval start-method event-log-handler role module no-python run-path log-dir redirects tee local-ranks-filter node-rank
+master-addr master-port local-addr logs-specs numa-binding signals-to-handle duplicate-stdout-filters duplicate-stderr-filters
+virtual-local-rank use-env help`)
+
 func programOf(l *fact.Launch, rest []fact.Word) {
 	if len(rest) > 0 {
 		l.Program, l.Args = rest[0].Text, rest[1:]
@@ -242,7 +271,7 @@ func programOf(l *fact.Launch, rest []fact.Word) {
 }
 
 func (w *walker) torchrun(l *fact.Launch, args []fact.Word) {
-	fs, rest, open := w.flags(args, "standalone m module no-python run-path use-env virtual-local-rank h help", map[string]string{"-m": "module", "-t": "tee", "-r": "redirects"})
+	fs, rest, open := w.flags(args, "standalone m module no-python run-path use-env virtual-local-rank h help", map[string]string{"-m": "module", "-t": "tee", "-r": "redirects"}, torchrunOptions...)
 	l.Open = open
 	for _, f := range fs {
 		switch f.name {

@@ -107,6 +107,8 @@ func TestLaunches(t *testing.T) {
 	head := "#!/bin/bash\n#SBATCH -N 2 --ntasks-per-node=1 --gres=gpu:4\n"
 	for name, c := range map[string]struct{ body, want string }{
 		"plain":      {"srun torchrun --nproc_per_node=4 --nnodes $SLURM_NNODES t.py --lr 1", "torchrun srun/1 np=4 nn=2 t.py"},
+		"beginnings": {"srun torchrun --nproc_per_nod=4 --nno 2 --stand t.py", "torchrun srun/1 np=4 nn=2 t.py"},
+		"not one":    {"srun torchrun --n=4 --nnodes=2 t.py", "torchrun srun/1 np= nn=2 t.py"},
 		"variable":   {"L=\"torchrun --nproc_per_node $SLURM_GPUS_ON_NODE\"\nsrun $L t.py", "torchrun srun/1 np=4 nn= t.py"},
 		"array":      {"A=(--nproc-per-node 4)\nA+=(--nnodes=2)\nsrun torchrun \"${A[@]}\" t.py", "torchrun srun/1 np=4 nn=2 t.py"},
 		"bash -c":    {"export N=4\nsrun bash -c 'torchrun --nproc_per_node=$N t.py'", "torchrun srun/1 np=4 nn= t.py"},
