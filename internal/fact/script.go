@@ -75,7 +75,9 @@ type Directive struct {
 	ValuePos Pos    `json:"valuePos,omitzero"`
 	Known    bool   `json:"known"`          // stock Slurm has the option; sites add others
 	Near     string `json:"near,omitempty"` // of a step: what an unknown option was meant to be
-	Het      int    `json:"het,omitempty"`  // component of a heterogeneous job, from 0
+	// Maybe are the options that begin so when the name is no whole one and could be several.
+	Maybe []string `json:"maybe,omitempty"`
+	Het   int      `json:"het,omitempty"` // component of a heterogeneous job, from 0
 }
 
 // Kinds of a Stray.
@@ -117,6 +119,8 @@ type DirectiveError struct {
 	Option string `json:"option,omitempty"` // canonical name, when it is about one
 	Why    string `json:"why,omitempty"`    // for values: what was expected
 	Near   string `json:"near,omitempty"`   // for unknown options: the one it was meant to be
+	// Maybe are the options that begin so when the name is no whole one and could be several.
+	Maybe []string `json:"maybe,omitempty"`
 }
 
 // Request is what the live options of the first component ask for. 0 and ""

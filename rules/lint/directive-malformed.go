@@ -4,6 +4,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
@@ -33,16 +34,38 @@ var _ = Checks.Add("directive-malformed", func(c *Ctx) {
 		d := &s.Directives[i]
 		switch v := d.Value; {
 		case d.HasValue && strings.HasPrefix(d.Written, "--") && d.ValuePos.Line == d.Line && strings.HasPrefix(v, "=") && d.ValuePos.Col > d.Col+len(d.Written) && !said[d.Line] && !dollar(v):
-			// --nodes = 1, --nodes =1: "=" is taken into the value.
+			// --nodes = 1, --nodes =1, --nodes==1: "=" is taken into the value.
 			said[d.Line] = true
-			r := c.Hit(d.ValuePos, "variant", "blank", "option", d.Name)
 			from, _, _ := s.LineRange(d.Line)
 			l := s.Line(d.Line)
 			a, b := d.Col-1+len(d.Written), d.ValuePos.Col
+			variant := "blank"
+			if strings.HasPrefix(l[a:], "==") {
+				variant = "doubled"
+			}
 			for b < len(l) && (l[b] == ' ' || l[b] == '\t') {
 				b++
 			}
-			r.Edit(from+a, from+b, "=")
+			c.Hit(d.ValuePos, "variant", variant, "option", d.Name).Edit(from+a, from+b, "=")
+		case d.HasValue && len(d.Written) == 2 && d.ValuePos.Line == d.Line && strings.HasPrefix(v, "=") && !said[d.Line] && !dollar(v):
+			// -N=2, -N = 2
+			said[d.Line] = true
+			r := c.Hit(d.Pos, "variant", "short", "word", d.Written, "value", v)
+			switch d.Name {
+			case "job-name", "output", "error":
+				if v != "=" {
+					r.Sev(diag.Warning) // sbatch takes any name
+				}
+			}
+			from, _, _ := s.LineRange(d.Line)
+			l := s.Line(d.Line)
+			a, b := d.Col+1, d.ValuePos.Col
+			for b < len(l) && (l[b] == ' ' || l[b] == '\t') {
+				b++
+			}
+			if a <= d.ValuePos.Col-1 && strings.Trim(l[a:min(b, len(l))], " \t=") == "" {
+				r.Edit(from+a, from+b, " ")
+			}
 		case d.HasValue && unclosed.MatchString(v):
 			said[d.Line] = true // $(date +%s): the blank inside of it ends the word; sbatch-var-not-expanded
 		}

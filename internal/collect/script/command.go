@@ -610,7 +610,8 @@ func (w *walker) srun(idx int, words []fact.Word) {
 			case o == nil && !eq:
 				ds(n, "", a, false)
 				if !st.Unknown { // behind $1 it may be an option of the program
-					st.Opts[len(st.Opts)-1].Near = srunOptions.guess(n)
+					d := &st.Opts[len(st.Opts)-1]
+					d.Near, d.Maybe = srunOptions.guess(n), srunOptions.ambiguous(n)
 				}
 				// A site's option: its value follows unless that is a program.
 				if i+1 < len(words) && !strings.HasPrefix(words[i+1].Text, "-") && !programLike(words[i+1].Text) && i+2 < len(words) {
@@ -619,7 +620,8 @@ func (w *walker) srun(idx int, words []fact.Word) {
 			case o == nil:
 				ds(n, v, a, true)
 				if !st.Unknown {
-					st.Opts[len(st.Opts)-1].Near = srunOptions.guess(n)
+					d := &st.Opts[len(st.Opts)-1]
+					d.Near, d.Maybe = srunOptions.guess(n), srunOptions.ambiguous(n)
 				}
 			case eq:
 				ds(o.canon(), v, a, true)

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/near"
@@ -134,6 +135,35 @@ func (t *optionTable) find(name string) *option {
 		}
 	}
 	return hit
+}
+
+// newer lists options that a release in use, or a site without pyxis, lacks:
+// they alone make a beginning ambiguous on some clusters only.
+const newer = ` consolidate-segments cluster-constraint cluster container-id runtime context container external extra oom-kill-step
+ prefer resources segment spread-segments stepmgr tres-bind tres-per-task mem-update power x11 async disable-status external-launcher
+ interactive treewidth wait-for-children kill-command container-image container-mounts container-name container-workdir container-save
+ container-env container-entrypoint-log container-entrypoint no-container-entrypoint container-mount-home no-container-mount-home
+ container-remap-root no-container-remap-root container-writable container-readonly environment uenv view image module auto-resume
+ bbf bb batch deadline delay-boot mcs-label ntasks-per-gpu ntasks-per-tres send-libs export-file overlap exact whole het-group
+ mincores minsockets minthreads share cpu_bind mem_bind jobid tres-per-node tres-per-job tres-per-socket `
+
+// ambiguous lists the options that begin with name, when that is none and
+// several do in every release: getopt_long refuses it.
+func (t *optionTable) ambiguous(name string) []string {
+	if name == "" || t.find(name) != nil {
+		return nil
+	}
+	var out []string
+	for _, n := range t.names {
+		if strings.HasPrefix(n, name) && t.long[n].alias == "" && !strings.Contains(newer, " "+n+" ") {
+			out = append(out, n)
+		}
+	}
+	if len(out) < 2 {
+		return nil
+	}
+	slices.Sort(out)
+	return out
 }
 
 // synonyms are names that people of other schedulers and programs write, by what

@@ -229,7 +229,7 @@ func options(t *optionTable, ws []arg, lenient bool) (ds []fact.Directive, bad [
 				if _, was := removed[name]; was {
 					kind = fact.RefuseRemoved
 				}
-				bad = append(bad, fact.DirectiveError{Pos: w.pos, Kind: kind, Text: w.text, Option: name, Near: t.guess(name)})
+				bad = append(bad, fact.DirectiveError{Pos: w.pos, Kind: kind, Text: w.text, Option: name, Near: t.guess(name), Maybe: t.ambiguous(name)})
 				// A plugin's option may take the next word.
 				if v, vp, ok := take(i); !eq && ok && !strings.HasPrefix(v, "-") && ws[i+1].pos.Line == w.pos.Line {
 					d.Value, d.HasValue, d.ValuePos = v, true, vp
