@@ -2,6 +2,8 @@ package lint
 
 import (
 	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
 var _ = Checks.Add("env-var-not-exported", func(c *Ctx) {
@@ -16,6 +18,8 @@ var _ = Checks.Add("env-var-not-exported", func(c *Ctx) {
 			ok = ok || strings.HasPrefix(a.Name, p)
 		}
 		switch a.Name {
+		case "MASTER_ADDR", "MASTER_PORT":
+			ok = c.pythonInStep()
 		case "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_VERSION", "CUDA_DIR", "TORCH_VERSION", "PYTORCH_VERSION":
 			ok = false
 		}
@@ -27,3 +31,14 @@ var _ = Checks.Add("env-var-not-exported", func(c *Ctx) {
 		c.Hit(a.Pos, "name", a.Name, "value", clip(a.Value.Text, 40)).Edit(from, from, "export ")
 	}
 })
+
+// pythonInStep reports a Python program that srun starts: env:// reads the
+// environment there.
+func (c *Ctx) pythonInStep() bool {
+	for i := range c.S.Launches {
+		if l := &c.S.Launches[i]; l.Kind == fact.LaunchPython && l.Step >= 0 && !l.Dead && !l.Guessed && c.inSrun(l) {
+			return true
+		}
+	}
+	return false
+}
