@@ -133,6 +133,12 @@ func (a *app) fix(ctx context.Context, args []string, f *fixFlags) error {
 	}
 	v.Texts = bothTexts{base, lb}
 	v.Patch, v.Script, v.More, v.PatchSays = start.patch, start.script, start.more, start.said
+	for _, x := range start.rest {
+		v.Rest = append(v.Rest, render.ScriptPatch{Script: x.script, Patch: x.patch, Says: x.said})
+	}
+	if v.Decide != nil {
+		v.Decide = uniq(v.Decide)
+	}
 	if v.Cause != nil && v.Cause.Actor == "admin" {
 		v.Ask = a.askText(v.Cause, v.Texts)
 	}
@@ -191,7 +197,7 @@ func fixExit(v *render.FixView) error {
 		return exitError(exitUnsure)
 	case v.Plan != nil && len(v.Plan.Options) > 0 && v.Plan.Options[v.Option].Installed && len(v.Plan.Options[v.Option].Steps) <= 1 && v.Cause == nil && len(v.Plan.Impossible) == 0:
 		return nil
-	case v.Plan == nil && v.Cause == nil && v.Patch == "":
+	case v.Plan == nil && v.Cause == nil && v.Patch == "" && !slices.ContainsFunc(v.Rest, func(p render.ScriptPatch) bool { return p.Patch != "" }):
 		if v.Verdict == diag.Unknown {
 			return exitError(exitUnsure)
 		}
@@ -256,6 +262,7 @@ type start struct {
 	script string
 	said   []string        // what lint says of the patch
 	more   []*diag.Finding // what else is wrong in a script
+	rest   []*start        // patches of further scripts
 	logs   *fact.Logs      // what a log and what came with it say; nil when there is none
 	notes  []plan.Reason
 	kinds  []plan.Node // of an allocation's facts: every kind of node; nil for anything else
@@ -440,13 +447,18 @@ func (a *app) aroundReport(ctx context.Context, s *start, f *fixFlags, g gatherF
 	return err
 }
 
-// scriptStart lints a script and keeps its safe edits as a patch.
-func (a *app) scriptStart(s *start, name string) error {
+// scriptStart lints scripts and keeps their safe edits as patches.
+func (a *app) scriptStart(s *start, names ...string) error {
 	var err error
-	if s.rep, _, err = a.reportOf("lint", name); err != nil {
+	if s.rep, _, err = a.reportOf(append([]string{"lint"}, names...)...); err != nil {
 		return err
 	}
-	a.scriptPatch(s, name)
+	a.scriptPatch(s, names[0])
+	for _, name := range names[1:] {
+		x := &start{kind: "script", name: name}
+		a.scriptPatch(x, name)
+		s.rest = append(s.rest, x)
+	}
 	// The report of lint names no cause: the first error is what to mend, then the rest.
 	for i := range s.rep.Findings {
 		f := &s.rep.Findings[i]
@@ -482,6 +494,17 @@ func (a *app) scriptPatch(s *start, name string) {
 	}
 }
 
+// uniq drops what was named before.
+func uniq(names []string) []string {
+	var out []string
+	for _, n := range names {
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
 // severalStart reads several files together, as explain does: a log with the
 // listings, the script and the facts that go with it.
 func (a *app) severalStart(ctx context.Context, s *start, args []string, f *fixFlags, g gatherFlags, version bool) error {
@@ -492,6 +515,13 @@ func (a *app) severalStart(ctx context.Context, s *start, args []string, f *fixF
 				return usagef(a.tr("%s: the number of a job stands alone", "%s：作业号只能单独给出"), id.String())
 			}
 		}
+	}
+	if scripts := uniq(args); !slices.ContainsFunc(scripts, func(name string) bool {
+		head, err := headOf(name)
+		return name == "-" || err != nil || isBundle(name) || !lint.Candidate(name, head)
+	}) {
+		s.kind, s.script = "script", scripts[0]
+		return a.scriptStart(s, scripts...)
 	}
 	var err error
 	if s.rep, s.logs, err = a.reportOf(append([]string{"explain"}, args...)...); err != nil {

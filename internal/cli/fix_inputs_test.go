@@ -180,3 +180,25 @@ func TestCheckPointsToFix(t *testing.T) {
 		}
 	}
 }
+
+// TestFixScripts: the first finding has its line and its particulars; of several
+// scripts each is linted, patched and named, and no command stands twice.
+func TestFixScripts(t *testing.T) {
+	f := inDir(t, map[string]string{"a.sbatch": wrongScript, "b.sbatch": "#!/bin/bash\n#SBATCH --gres gpu 4\nNCCL_DEBUG=INFO\nsrun python t.py\n"})
+	code, out, errs := runFix(t, f["b.sbatch"])
+	must(t, "one", oneLine(out+errs), `line 2: "4" is no option`, "FIX Malformed #SBATCH line")
+	if code != exitFound {
+		t.Errorf("exit %d", code)
+	}
+	code, out, errs = runFix(t, f["a.sbatch"], f["b.sbatch"], f["a.sbatch"])
+	must(t, "two", oneLine(out+errs), f["a.sbatch"]+", line ", f["b.sbatch"]+", line 2: Malformed #SBATCH line", "Patch of "+f["a.sbatch"], "Patch of "+f["b.sbatch"], "+export NCCL_DEBUG=INFO")
+	if code != exitFound || strings.Contains(out, "not decided") || strings.Count(out, "Patch of "+f["a.sbatch"]) != 1 {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	_, out, _ = runFix(t, "--lang", "zh", f["b.sbatch"])
+	must(t, "zh", out, "第 2 行：")
+	_, out, _ = runFix(t, "--format", "json", f["a.sbatch"], f["b.sbatch"])
+	must(t, "json", out, `"patches": [`, `"line": `, `"message": `)
+	_, out, _ = runFix(t, "--format", "sh", f["a.sbatch"], f["b.sbatch"])
+	must(t, "sh", out, "cat > "+f["a.sbatch"]+".patch", "cat > "+f["b.sbatch"]+".patch", "a.sbatch:6: ")
+}

@@ -32,6 +32,10 @@ func (a *app) fixJSON(v *render.FixView, s *start) error {
 		Line  int       `json:"line,omitempty"`
 		Fixes []jsonFix `json:"fixes"`
 	}
+	type jsonPatch struct {
+		Script string `json:"script"`
+		Patch  string `json:"patch"`
+	}
 	out := struct {
 		Schema  string          `json:"schema"`
 		Tool    string          `json:"tool"`
@@ -39,12 +43,15 @@ func (a *app) fixJSON(v *render.FixView, s *start) error {
 		Verdict string          `json:"verdict,omitempty"`
 		Cause   *string         `json:"cause"`
 		Title   string          `json:"title,omitempty"`
+		Line    int             `json:"line,omitempty"`
+		Message string          `json:"message,omitempty"`
 		Actor   string          `json:"actor,omitempty"`
 		Fixes   []jsonFix       `json:"fixes"`
 		More    []jsonMore      `json:"more,omitempty"`
 		Plan    json.RawMessage `json:"plan"`
 		Option  int             `json:"option"`
 		Patch   string          `json:"patch,omitempty"`
+		Patches []jsonPatch     `json:"patches,omitempty"`
 		Ask     string          `json:"ask,omitempty"`
 	}{Schema: "ncclinic.fix/v1", Tool: Version, Subject: fact.Subject{Kind: s.kind, Name: s.name}, Verdict: v.Verdict, Fixes: []jsonFix{}, Option: v.Option + 1, Patch: v.Patch, Ask: v.Ask}
 	if f := v.Cause; f != nil {
@@ -52,6 +59,12 @@ func (a *app) fixJSON(v *render.FixView, s *start) error {
 		for _, x := range f.Fixes {
 			out.Fixes = append(out.Fixes, jsonFix{x.ID, x.Kind, x.Commands, diag.Section(v.Texts, f, "fix:"+x.ID, a.lang)})
 		}
+	}
+	for _, p := range v.Rest {
+		out.Patches = append(out.Patches, jsonPatch{p.Script, p.Patch})
+	}
+	if f := v.Cause; f != nil && v.Script != "" && len(f.Where) > 0 && f.Where[0].Line > 0 {
+		out.Line, out.Message = f.Where[0].Line, diag.Message(v.Texts, f, a.lang)
 	}
 	for _, f := range v.More {
 		m := jsonMore{ID: f.ID, Title: diag.Title(v.Texts, f, a.lang), Fixes: []jsonFix{}}
@@ -86,6 +99,9 @@ func (a *app) fixScript(v *render.FixView, s *start) error {
 	comment(fmt.Sprintf(a.tr("Written by ncclinic %s. Read it before you run it; running it twice does no harm.", "由 ncclinic %s 生成。执行前请先阅读；重复执行没有害处。"), Version))
 	if v.Cause != nil {
 		comment(diag.Title(v.Texts, v.Cause, a.lang) + " [" + v.Cause.ID + "]")
+		if f := v.Cause; v.Script != "" && len(f.Where) > 0 && f.Where[0].Line > 0 {
+			comment(fmt.Sprintf("%s:%d: %s", f.Where[0].File, f.Where[0].Line, diag.Message(v.Texts, f, a.lang)))
+		}
 	}
 	fmt.Fprintln(w, "set -eu")
 	if v.Plan != nil && v.Option < len(v.Plan.Options) {
@@ -114,29 +130,39 @@ func (a *app) fixScript(v *render.FixView, s *start) error {
 			}
 		}
 	}
-	if v.Script != "" && v.Patch == "" && len(v.PatchSays) > 0 {
-		fmt.Fprintln(w)
-		for _, l := range v.PatchSays {
-			comment(l)
-		}
-	}
-	if v.Patch != "" {
-		fmt.Fprintln(w)
-		comment(a.tr("The safe edits of the batch script; applied once.", "批处理脚本的安全修改；只应用一次。"))
-		sc := shellWord(v.Script)
-		eof := ender(v.Patch)
-		// A patch without context beside a secret seems to be applied when it is not.
-		test := fmt.Sprintf("patch -R -p0 -s -f --dry-run %[1]s < %[1]s.patch >/dev/null 2>&1 ||", sc)
-		if s.sum != "" {
-			test = fmt.Sprintf("! sha256sum < %s | grep -q %s ||", sc, s.sum)
-		}
-		fmt.Fprintf(w, "cat > %[1]s.patch <<'%[2]s'\n%[3]s%[2]s\n%[4]s patch %[1]s < %[1]s.patch\n", sc, eof, withNewline(v.Patch), test)
+	a.shellPatch(w, comment, &render.ScriptPatch{Script: v.Script, Patch: v.Patch, Says: v.PatchSays}, s.sum)
+	for i := range v.Rest {
+		a.shellPatch(w, comment, &v.Rest[i], s.rest[i].sum)
 	}
 	if v.Ask != "" {
 		fmt.Fprintln(w)
 		comment(v.Ask)
 	}
 	return w.Flush()
+}
+
+// shellPatch writes the commands that apply a script's patch once. sum is the
+// script's checksum when its patch may lack context.
+func (a *app) shellPatch(w *bufio.Writer, comment func(string), p *render.ScriptPatch, sum string) {
+	if p.Script != "" && p.Patch == "" && len(p.Says) > 0 {
+		fmt.Fprintln(w)
+		for _, l := range p.Says {
+			comment(l)
+		}
+	}
+	if p.Patch == "" {
+		return
+	}
+	fmt.Fprintln(w)
+	comment(a.tr("The safe edits of the batch script; applied once.", "批处理脚本的安全修改；只应用一次。"))
+	sc := shellWord(p.Script)
+	eof := ender(p.Patch)
+	// A patch without context beside a secret seems to be applied when it is not.
+	test := fmt.Sprintf("patch -R -p0 -s -f --dry-run %[1]s < %[1]s.patch >/dev/null 2>&1 ||", sc)
+	if sum != "" {
+		test = fmt.Sprintf("! sha256sum < %s | grep -q %s ||", sc, sum)
+	}
+	fmt.Fprintf(w, "cat > %[1]s.patch <<'%[2]s'\n%[3]s%[2]s\n%[4]s patch %[1]s < %[1]s.patch\n", sc, eof, withNewline(p.Patch), test)
 }
 
 func withNewline(s string) string {

@@ -20,9 +20,16 @@ type FixView struct {
 	Patch     string          // of the batch script
 	Script    string          // its name
 	PatchSays []string        // what it changes and what it leaves
+	Rest      []ScriptPatch   // of further scripts
 	Ask       string          // text for the administrator
 	Decide    []string        // commands that would decide an undecided report
 	Verdict   string          // of the report that the fix starts from, "" for none
+}
+
+// ScriptPatch is the patch of one batch script, "" when nothing is edited.
+type ScriptPatch struct {
+	Script, Patch string
+	Says          []string // what it changes and what it leaves
 }
 
 type fixWords struct {
@@ -66,6 +73,9 @@ func Fix(w io.Writer, v *FixView, st Style, lang string) error {
 		x.u = &fixZH
 	}
 	x.head()
+	if v.Cause != nil {
+		x.particular(v.Cause)
+	}
 	if v.Plan != nil {
 		x.planned()
 	}
@@ -77,17 +87,9 @@ func Fix(w io.Writer, v *FixView, st Style, lang string) error {
 		}
 	}
 	x.more()
-	if v.Patch != "" {
-		x.section(fmt.Sprintf(x.u.patch, v.Script, v.Script))
-		for _, l := range strings.Split(strings.TrimRight(v.Patch, "\n"), "\n") {
-			x.p.line("  " + Clean(l, false))
-		}
-	}
-	for i, l := range v.PatchSays {
-		if i == 0 {
-			x.p.line("")
-		}
-		x.p.hang(2, "- ", Clean(l, false))
+	x.patch(&ScriptPatch{v.Script, v.Patch, v.PatchSays}, "")
+	for i := range v.Rest {
+		x.patch(&v.Rest[i], v.Rest[i].Script+x.u.colon)
 	}
 	if v.Ask != "" {
 		x.section(x.u.ask)
@@ -100,6 +102,52 @@ func Fix(w io.Writer, v *FixView, st Style, lang string) error {
 		x.p.line(x.p.paint(dim, fmt.Sprintf(x.u.table, v.Plan.Tables.Torch, v.Plan.Tables.CUDA, v.Plan.Tables.Read)))
 	}
 	return x.p.w.Flush()
+}
+
+// patch shows the patch of a script and what is said of it; of further scripts
+// without a patch their name stands in front of that.
+func (x *fixText) patch(p *ScriptPatch, label string) {
+	if p.Patch != "" {
+		label = ""
+		x.section(fmt.Sprintf(x.u.patch, p.Script, p.Script))
+		for _, l := range strings.Split(strings.TrimRight(p.Patch, "\n"), "\n") {
+			x.p.line("  " + Clean(l, false))
+		}
+	}
+	for i, l := range p.Says {
+		if i == 0 {
+			x.p.line("")
+		}
+		x.p.hang(2, "- ", Clean(label+l, false))
+	}
+}
+
+// place tells where a finding of a script is: its line, and of several scripts
+// which one.
+func (x *fixText) place(f *diag.Finding) string {
+	if len(f.Where) == 0 || f.Where[0].Line == 0 {
+		return ""
+	}
+	at := fmt.Sprintf(x.u.atLine, f.Where[0].Line)
+	if len(x.v.Rest) > 0 && f.Where[0].File != "" {
+		at = Clean(f.Where[0].File, false) + ", " + at
+		if x.lang == "zh" {
+			at = strings.Replace(at, ", ", " ", 1)
+		}
+	}
+	return at
+}
+
+// particular says what a script's finding is about: the place, and the message.
+func (x *fixText) particular(f *diag.Finding) {
+	at := x.place(f)
+	if at == "" || x.v.Script == "" {
+		return
+	}
+	if m := diag.Message(x.v.Texts, f, x.lang); m != "" {
+		x.p.line("")
+		x.p.para(0, at+Clean(m, true))
+	}
 }
 
 func (x *fixText) section(name string) {
@@ -291,10 +339,7 @@ func (x *fixText) more() {
 			x.section(x.u.also)
 		}
 		t := Clean(diag.Title(x.v.Texts, f, x.lang), false) + " [" + f.ID + "]"
-		if len(f.Where) > 0 && f.Where[0].Line > 0 {
-			t = fmt.Sprintf(x.u.atLine, f.Where[0].Line) + t
-		}
-		x.p.hang(2, "- ", t)
+		x.p.hang(2, "- ", x.place(f)+t)
 		for _, fix := range f.Fixes {
 			if note := diag.Section(x.v.Texts, f, "fix:"+fix.ID, x.lang); note != "" {
 				x.p.para(4, Clean(note, true))
