@@ -16,6 +16,7 @@ import (
 
 	"github.com/ncclinic/ncclinic/internal/collect/logs"
 	"github.com/ncclinic/ncclinic/internal/collect/script"
+	"github.com/ncclinic/ncclinic/internal/collect/slurm"
 	"github.com/ncclinic/ncclinic/internal/collect/slurmjob"
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
@@ -242,6 +243,8 @@ func (a *app) noJob(id slurmjob.ID, ans *slurmjob.Answer, err error) error {
 	switch {
 	case errors.Is(err, slurmjob.ErrNoSlurm):
 		return usagef("%s", a.tr("neither scontrol nor sacct is on PATH: run this on a host of the cluster, or give the files to ncclinic explain", "PATH 中没有 scontrol 和 sacct：请在集群的节点上运行，或把文件交给 ncclinic explain"))
+	case errors.Is(err, slurmjob.ErrNobody) && outside(ans) != nil:
+		return a.slurmError("", outside(ans))
 	case errors.Is(err, slurmjob.ErrUnknown), errors.Is(err, slurmjob.ErrNobody):
 		var parts []string
 		for _, side := range []string{slurmjob.SideScontrol, slurmjob.SideSacct} {
@@ -254,6 +257,38 @@ func (a *app) noJob(id slurmjob.ID, ans *slurmjob.Answer, err error) error {
 		return usagef("%s (%s)", fmt.Sprintf(head, id), strings.Join(parts, a.tr("; ", "；")))
 	}
 	return err
+}
+
+// outside is the error of commands that all reach no cluster, nil when one did
+// or failed in another way.
+func outside(ans *slurmjob.Answer) error {
+	var out error
+	for _, side := range []string{slurmjob.SideScontrol, slurmjob.SideSacct} {
+		if ans.Sides[side] == slurmjob.NoTool {
+			continue
+		}
+		o, ok := slurm.Outside(side, ans.Why[side])
+		if !ok || ans.Sides[side] != slurmjob.Failing {
+			return nil
+		}
+		if out == nil {
+			out = o
+		}
+	}
+	return out
+}
+
+// slurmError is an error of Slurm's commands; where they reach no cluster it
+// says that first.
+func (a *app) slurmError(label string, err error) error {
+	var o *slurm.OutsideError
+	if errors.As(err, &o) {
+		return usagef("%s%s (%v)", label, a.tr("Slurm's commands do not reach a cluster from this host: run this on a login node of the cluster", "本机上的 Slurm 命令连不到任何集群：请在集群的登录节点上运行"), o)
+	}
+	if label == "" || strings.HasPrefix(label, "--nodes") {
+		return usageError{err}
+	}
+	return usagef("%s%v", label, err)
 }
 
 // sideWords says what became of asking a side.

@@ -125,7 +125,7 @@ func (a *app) lint(ctx context.Context, args []string, f lintFlags) error {
 		}
 		cl, err := slurm.Offer(ctx, m)
 		if err != nil {
-			return usagef("--cluster: %v", err)
+			return a.slurmError("--cluster: ", err)
 		}
 		o.Cluster = clusterOf(cl)
 	}

@@ -259,7 +259,7 @@ func (a *app) stepOptions(ctx context.Context, m *source.Machine, g gatherFlags,
 		o.Nodes, err = slurm.JobNodes(ctx, m, o.JobID)
 	}
 	if err != nil {
-		return nil, usageError{err}
+		return nil, a.slurmError("--nodes: ", err)
 	}
 	o.ProbeArgs = a.probeArgs(g, o)
 	return o, nil

@@ -27,7 +27,7 @@ func JobNodes(ctx context.Context, m *source.Machine, job string) ([]string, err
 	case r.TimedOut:
 		return nil, errors.New("squeue did not answer in time")
 	case r.Code != 0:
-		return nil, fmt.Errorf("squeue: %s", fact.Clip(strings.TrimSpace(string(r.Stderr)), 200))
+		return nil, failed("squeue", r.Stderr)
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(string(r.Stdout)), "\n")
 	state, list, _ := strings.Cut(line, " ")

@@ -57,7 +57,7 @@ func Offer(ctx context.Context, m *source.Machine) ([]Partition, error) {
 	case r.TimedOut:
 		return nil, errors.New("sinfo did not answer in time")
 	case r.Code != 0:
-		return nil, fmt.Errorf("sinfo: %s", strings.TrimSpace(string(r.Stderr)))
+		return nil, failed("sinfo", r.Stderr)
 	}
 	return ParseOffer(string(r.Stdout)), nil
 }
