@@ -26,6 +26,24 @@ func TestDriverBranch(t *testing.T) {
 	}
 }
 
+// TestCheckPlatform: a platform that is none is refused, whatever the target is.
+func TestCheckPlatform(t *testing.T) {
+	for platform, want := range map[string]int{"foo": exitUsage, "linux/foo": exitUsage, "windows/amd64": exitUsage, "linux/amd64": exitOK, "arm64": exitOK, "linux/arm64/v8": exitOK} {
+		if code, _, errs := ncclinic(t, nil, "check", "../../docs/example/torch-2.6.0.facts.json", "--platform", platform); code != want || code == exitUsage && !strings.Contains(errs, "is no platform") {
+			t.Errorf("%s: exit %d, %s", platform, code, errs)
+		}
+	}
+}
+
+// TestGres: the forms in which sites write a GPU are taken.
+func TestGres(t *testing.T) {
+	for _, g := range []string{"gpu", "gpu:4", "gpu:a100:4(S:0-1),nvme:1", "nvme:1,gpu:2", "Gres=gpu:h100:8", "gres/gpu:h100=8", "gres:gpu:2", "a100:4", "v100"} {
+		if code, _, errs := runFix(t, demoFacts, "--gres", g); code == exitUsage {
+			t.Errorf("%s: %s", g, errs)
+		}
+	}
+}
+
 // TestCheckKnowsWhatFixKnows: a driver that dropped the GPU, accelerators of other
 // makers, and names as GRES types write them.
 func TestCheckKnowsWhatFixKnows(t *testing.T) {

@@ -118,6 +118,9 @@ func (a *app) check(ctx context.Context, args []string, g gatherFlags, t targetF
 			return usagef("--explain-load: %s", a.tr("one target, or wheels that are installed together", "只能给出一个对象，或一起安装的多个 wheel"))
 		}
 	}
+	if t.platform != "" && !platformForm.MatchString(t.platform) {
+		return usagef("--platform: %q %s", t.platform, a.tr("is no platform such as linux/amd64 or linux/arm64", "不是 linux/amd64、linux/arm64 这样的平台"))
+	}
 	if len(args) > 2 {
 		return a.table(ctx, args, g, t)
 	}

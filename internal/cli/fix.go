@@ -206,6 +206,13 @@ func fixExit(v *render.FixView) error {
 	return exitError(exitFound)
 }
 
+// glibcForm is a release of glibc. gresForm takes what scontrol, sinfo and sbatch
+// show or take: gpu, gpu:4, gpu:a100:4(S:0-1),nvme:1, Gres=gpu:2, gres/gpu:h100=8.
+var (
+	glibcForm = lazyre.New(`^2\.[0-9]{1,3}(\.[0-9]{1,3})?$`)
+	gresForm  = lazyre.New(`(?i)^(.*[, ])?(gres[=:/])?gpu([:=(, ]|$)`)
+)
+
 var pythonVersion = lazyre.New(`^3\.[0-9]{1,2}(\.[0-9]{1,3})?t?$`)
 
 func (a *app) checkFix(f *fixFlags) error {
@@ -226,6 +233,12 @@ func (a *app) checkFix(f *fixFlags) error {
 	}
 	if f.arch != "" && f.arch != "x86_64" && f.arch != "aarch64" && f.arch != "arm64" && f.arch != "amd64" && !capForm.MatchString(f.arch) {
 		return usagef("--arch: %q %s", f.arch, a.tr("is neither x86_64 or aarch64 nor a GPU architecture such as sm_90", "既不是 x86_64 或 aarch64，也不是 sm_90 这样的 GPU 架构"))
+	}
+	if f.glibc != "" && !glibcForm.MatchString(f.glibc) {
+		return usagef("--glibc: %q %s", f.glibc, a.tr("is no glibc version such as 2.28", "不是 2.28 这样的 glibc 版本"))
+	}
+	if f.gres != "" && !gresForm.MatchString(f.gres) && !slices.ContainsFunc(gresTypes(f.gres), func(t string) bool { return tables.Maker(t) != "" }) {
+		return usagef("--gres: %q %s", f.gres, a.tr("names no GPU as GRES do, such as gpu:a100:4", "不是 GPU 的 GRES 写法，如 gpu:a100:4"))
 	}
 	if f.apply && a.out.format != "text" {
 		return usagef("%s", a.tr("--apply asks on a terminal: not with --format", "--apply 需要在终端上确认，不能与 --format 同用"))
@@ -405,6 +418,9 @@ func decodeReport(name string, r io.Reader) (*diag.Report, error) {
 	}
 	if err == nil && rep.Schema != diag.ReportSchema {
 		err = fmt.Errorf("schema %q is not %s", rep.Schema, diag.ReportSchema)
+	}
+	if err == nil && !slices.Contains([]string{diag.OK, diag.Warned, diag.Broken, diag.Unknown}, rep.Verdict) {
+		err = fmt.Errorf("verdict %q", rep.Verdict)
 	}
 	if err != nil {
 		return nil, usagef("%s: %v", name, err)

@@ -25,7 +25,9 @@ import (
 
 var (
 	driverForm = lazyre.New(`^[0-9]{3}(\.[0-9]{1,4}){1,2}$`)
-	capForm    = lazyre.New(`^(?:sm_)?([0-9]{1,2})\.?([0-9])$`)
+	// platformForm is a platform of Linux images as OCI names them, or its architecture alone.
+	platformForm = lazyre.New(`^(linux/)?(amd64|x86_64|arm64|aarch64|386|arm|ppc64le|s390x|riscv64|loong64|mips64le)(/v[0-9]{1,2})?$`)
+	capForm      = lazyre.New(`^(?:sm_)?([0-9]{1,2})\.?([0-9])$`)
 )
 
 // driverOf makes the number of a driver's branch, "535", the first driver of it.
