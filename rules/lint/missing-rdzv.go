@@ -14,10 +14,12 @@ var _ = Checks.Add("missing-rdzv", func(c *Ctx) {
 			return
 		}
 	}
-	// The fix names MASTER_ADDR and MASTER_PORT: with their lines unless they are there.
-	unset := ""
-	if !c.assigned("MASTER_ADDR") || !c.assigned("MASTER_PORT") {
-		unset = "yes"
+	hit := func(l *fact.Launch, variant string, nodes int) *Result {
+		kv := []string{"variant", variant, "nodes", itoa(nodes)}
+		if !c.assigned("MASTER_ADDR") || !c.assigned("MASTER_PORT") {
+			kv = append(kv, "unset", "yes") // the fix sets what it names
+		}
+		return c.Hit(l.Pos, kv...)
 	}
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
 		st := c.stepOf(l)
@@ -36,7 +38,7 @@ var _ = Checks.Add("missing-rdzv", func(c *Ctx) {
 		if st.Unknown && st.Nodes == 0 && st.Opt("nodes") == nil && given(l.Nnodes) && !(known && n == 1) && !endpoint && !l.Standalone {
 			// srun $ARGS: whatever is in it, torchrun has no place to meet.
 			if r := &c.S.Request; r.EffectiveNodes >= 2 && r.EffectiveTPN == 1 {
-				c.Hit(l.Pos, "variant", "endpoint", "nodes", itoa(r.EffectiveNodes), "unset", unset)
+				hit(l, "endpoint", r.EffectiveNodes)
 			}
 			return
 		}
@@ -47,19 +49,19 @@ var _ = Checks.Add("missing-rdzv", func(c *Ctx) {
 			// One launcher per task is reported by torchrun-per-gpu-task. With the
 			// tasks mended, there is still no place to meet.
 			if nodes := l.Nnodes; given(nodes) && nodes.Known && !(known && n < 2) && !endpoint && !l.Standalone && !given(l.Backend) {
-				c.Hit(l.Pos, "variant", "endpoint", "nodes", itoa(st.EffNodes), "unset", unset)
+				hit(l, "endpoint", st.EffNodes)
 			}
 			return
 		}
 		switch {
 		case l.Standalone:
-			c.Hit(l.Pos, "variant", "standalone", "nodes", itoa(st.EffNodes), "unset", unset)
+			hit(l, "standalone", st.EffNodes)
 		case !given(l.Nnodes) || known && n == 1:
-			c.Hit(l.Pos, "variant", "nnodes", "nodes", itoa(st.EffNodes), "unset", unset)
+			hit(l, "nnodes", st.EffNodes)
 		case !endpoint:
-			c.Hit(l.Pos, "variant", "endpoint", "nodes", itoa(st.EffNodes), "unset", unset)
+			hit(l, "endpoint", st.EffNodes)
 		case !given(l.Endpoint) && l.Backend.Known && l.Backend.Text == "c10d":
-			c.Hit(l.Pos, "variant", "c10d", "nodes", itoa(st.EffNodes), "unset", unset).Sev(diag.Warning)
+			hit(l, "c10d", st.EffNodes).Sev(diag.Warning)
 		}
 	})
 })
