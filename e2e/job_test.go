@@ -290,12 +290,15 @@ func TestDeadJobs(t *testing.T) {
 		waits := submit(t, "#!/bin/bash\ntrue\n", "--begin=now+1hour", "-a", "1-4")
 		never := submit(t, "#!/bin/bash\ntrue\n", "-d", "afterok:"+bad)
 		defer func() { _ = c.Command(t.Context(), "scancel", held, waits, never).Run() }()
-		for {
-			out, _ := c.Command(t.Context(), "scontrol", "show", "job", never).Output()
-			if strings.Contains(string(out), "DependencyNeverSatisfied") {
-				break
+		// The scheduler says why a job waits when it comes around to it.
+		for job, reason := range map[string]string{never: "DependencyNeverSatisfied", waits: "BeginTime"} {
+			for {
+				out, _ := c.Command(t.Context(), "scontrol", "show", "job", job).Output()
+				if strings.Contains(string(out), "Reason="+reason) {
+					break
+				}
+				wait(t, 100*time.Millisecond)
 			}
-			wait(t, 100*time.Millisecond)
 		}
 		for _, x := range []struct {
 			id, cause, fix string
