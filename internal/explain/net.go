@@ -449,7 +449,7 @@ func (v *view) peers() {
 			c.ev = append(c.ev, v.evidence(without.Place, without.Text))
 		}
 		v.said(c, first(acs, 1)...)
-		if len(acs) > 0 && without.Line > 0 {
+		if len(acs) > 0 && passes { // typing the command alone says nothing of how it ended
 			c.cert = diag.Proven
 		}
 	}

@@ -93,7 +93,7 @@ var (
 	distShown = lazyre.New(`^torch-(\d[\w.+]*)\.dist-info$`)
 	whichSays = lazyre.New(`^(?:which )?python3?\s*(?::|=|->|is)\s*(/\S*/bin/python[\d.]*)$`)
 	p2pOff    = lazyre.New(`NCCL_P2P_DISABLE=1\b.*(?:\b(?:it |training |everything )?(?:trains|works|runs|passes|is fine|goes away|helps|solves|fixes)\b|正常|能跑|可以跑|解决|就好了)`)
-	stuckSays = lazyre.New(`卡住不动|卡住了|一直卡住|卡在|卡死|不动了|没有?任何?反应|(?i:\b(?:my|the|our) (?:job|training|script|program|code|run) (?:just |simply |always )?(?:hangs?|freezes|gets stuck|is stuck)\b)`)
+	stuckSays = lazyre.New(`(?:^|[^显网])卡(?:住不动|住了|在|死)|一直卡住|不动了|没有?任何?反应|(?i:\b(?:my|the|our) (?:job|training|script|program|code|run) (?:just |simply |always )?(?:hangs?|freezes|gets stuck|is stuck)\b)`)
 	rankOn    = lazyre.New(`^(?i:global[_ ])?(?i:rank) (\d+)(?:/\d+)? on (?:host )?([A-Za-z][\w.-]*\d[\w.-]*)\b`)
 	fullDisk  = lazyre.New(`\s100%\s+(/\S+)$`)
 	nodeSays  = lazyre.New(`^([A-Za-z][\w-]*\d+): (\S.*)$`)
