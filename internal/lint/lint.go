@@ -45,10 +45,9 @@ func Script(s *fact.Script, o Options) Report {
 	if cfg == nil {
 		cfg = &Config{}
 	}
-	lo := lint.Options{Slurm: o.Slurm, Site: cfg.siteOptions(), Cluster: o.Cluster, IsDir: o.IsDir, Enable: cfg.enabled, Disable: cfg.disabled}
+	lo := lint.Options{Slurm: o.Slurm, Site: cfg.siteOptions(), Cluster: o.Cluster, IsDir: o.IsDir, Enable: cfg.enabled, Disable: cfg.disabled, Hide: lint.Hider(s.Src)}
 	r := Report{Name: s.Name, Src: s.Src, Script: s}
 	silent := comments(s.Src)
-	var hide func(string) string
 	for _, f := range lint.Run(o.Set, s, lo) {
 		if sev, ok := cfg.severity(f.ID); ok {
 			f.Severity = sev
@@ -58,10 +57,10 @@ func Script(s *fact.Script, o Options) Report {
 			continue
 		}
 		if r.Lines == nil {
-			r.Lines, hide = map[int]string{}, lint.Hider(s.Src)
+			r.Lines = map[int]string{}
 		}
 		n := f.Where[0].Line
-		r.Lines[n] = hide(s.Line(n))
+		r.Lines[n] = lo.Hide(s.Line(n))
 		r.Findings = append(r.Findings, f)
 	}
 	return r

@@ -54,6 +54,7 @@ type Options struct {
 	Site    map[string]bool      // options of sbatch that plugins of the site add
 	Cluster *Cluster             // what sinfo and scontrol said; nil: not asked
 	IsDir   func(string) bool    // whether a path, relative to where a job would be submitted, is a folder now; nil: not known
+	Hide    func(string) string  // what Hider returned for the script; nil: Run makes its own
 }
 
 // Cluster is what a cluster offers.
@@ -216,14 +217,28 @@ func (c *Ctx) Hit(p fact.Pos, kv ...string) *Result {
 // hide masks secrets in a word of the script.
 func (c *Ctx) hide(v string) string {
 	if c.shared.hide == nil {
-		c.shared.hide = Hider(c.S.Src)
+		if c.shared.hide = c.O.Hide; c.shared.hide == nil {
+			c.shared.hide = Hider(c.S.Src)
+		}
 	}
 	return c.shared.hide(v)
 }
 
 // Hider returns what masks secrets in quotes of a script, also those that only
-// their place in the script gives away.
+// their place in the script gives away. The script is searched at the first
+// call: most have nothing to quote. It is not for use by several goroutines.
 func Hider(src []byte) func(string) string {
+	var r *strings.Replacer
+	return func(v string) string {
+		if r == nil {
+			r = strings.NewReplacer(secretPairs(src)...)
+		}
+		return mask.Text(r.Replace(v))
+	}
+}
+
+// secretPairs lists the secrets of a script, each followed by what stands in for it.
+func secretPairs(src []byte) []string {
 	var pairs []string
 	seen := map[string]bool{}
 	for _, x := range mask.Secrets(string(src)) {
@@ -233,8 +248,7 @@ func Hider(src []byte) func(string) string {
 			pairs = append(pairs, x, mask.Hidden)
 		}
 	}
-	r := strings.NewReplacer(pairs...)
-	return func(v string) string { return mask.Text(r.Replace(v)) }
+	return pairs
 }
 
 // clip shortens what a message quotes, after its secrets are masked: half a
