@@ -283,7 +283,7 @@ func outside(ans *slurmjob.Answer) error {
 func (a *app) slurmError(label string, err error) error {
 	var o *slurm.OutsideError
 	if errors.As(err, &o) {
-		return usagef("%s%s (%v)", label, a.tr("Slurm's commands do not reach a cluster from this host: run this on a login node of the cluster", "本机上的 Slurm 命令连不到任何集群：请在集群的登录节点上运行"), o)
+		return usagef(a.tr("%sSlurm's commands do not reach a cluster from this host: run this on a login node of the cluster (%v)", "%s本机上的 Slurm 命令连不到任何集群：请在集群的登录节点上运行（%v）"), label, o)
 	}
 	if label == "" || strings.HasPrefix(label, "--nodes") {
 		return usageError{err}

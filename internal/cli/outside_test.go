@@ -27,7 +27,7 @@ exit 1
 	for _, args := range [][]string{{"job", "4711"}, {"fix", "4711"}, {"check", "--nodes", "--jobid", "4711"}, {"lint", "--cluster", script}} {
 		for lang, says := range map[string]string{"en": "do not reach a cluster from this host", "zh": "连不到任何集群"} {
 			code, _, errs := ncclinic(t, nil, append(args, "--lang", lang)...)
-			if code != exitUsage || !strings.Contains(errs, says) || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, ": Could not establish a configuration source)") || strings.Contains(errs, "res_nsearch") {
+			if code != exitUsage || !strings.Contains(errs, says) || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, ": Could not establish a configuration source") || strings.Contains(errs, "res_nsearch") {
 				t.Errorf("%v: exit %d\n%s", args, code, errs)
 			}
 		}
