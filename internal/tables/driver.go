@@ -90,7 +90,8 @@ func DriverCUDA(driver string) string {
 // firstOfBranch are the first public drivers of branches where that is not the
 // first that came with a toolkit.
 //
-// Source: NVIDIA's data-centre driver release notes and Linux driver archive; read 2026-11-30.
+// Source: NVIDIA's data-centre driver release notes and Linux driver archive; 565.57.01 and 570.86.10 as
+// public repositories name them, not confirmed there; read 2026-11-30.
 var firstOfBranch = map[string]string{"450": "450.80.02", "565": "565.57.01", "570": "570.86.10"}
 
 // FirstOf returns the first public driver of a branch: 535.54.03 of "535". A
