@@ -436,7 +436,11 @@ func (v *view) decideNoGPU() {
 	none := v.ev("S011", "S195", "S196", "S187", "S322")
 	noDriver := v.ev("S186", "S225", "S232", "S323", "S325")
 	cudaNA := v.excWith("Cuda is not available", "Torch is not able to use GPU", "CUDA is not available", "No CUDA runtime is found")
-	cudaNA = append(cudaNA, v.assertsCUDA()...)
+	for _, x := range v.exc {
+		if assertsCUDA(x) {
+			cudaNA = append(cudaNA, x)
+		}
+	}
 	if len(none)+len(noDriver)+len(cudaNA)+len(v.peek("S421", "S422")) == 0 {
 		return
 	}
@@ -631,85 +635,6 @@ func (v *view) gpuMissing(es []*fact.Event) {
 		"python -c 'import torch; torch.zeros(1).cuda()'   # its first warning says why")
 }
 
-var (
-	nvidiaMajor = lazyre.New(`^nvidia-[a-z-]+-cu(\d+)$`)
-	tagMajor    = lazyre.New(`\+cu(\d+)\d$`)
-)
-
-// driverTooOld judges a torch whose CUDA, as its packages tell, is of a later
-// major release than the newest that the driver runs.
-func (v *view) driverTooOld(es []*fact.Event) bool {
-	need, by := 0, fact.Said{}
-	see := func(n int, s fact.Said) {
-		if n > need {
-			need, by = n, s
-		}
-	}
-	for _, s := range v.facts(kind.Pkg) {
-		if m := nvidiaMajor.FindStringSubmatch(s.Name); m != nil {
-			see(atoi(m[1]), s)
-		}
-		if s.Name == "nvidia-cuda-runtime" {
-			see(atoi(s.V), s)
-		}
-		if m := tagMajor.FindStringSubmatch(s.V); m != nil && s.Name == "torch" {
-			see(atoi(m[1]), s)
-		}
-	}
-	for _, s := range v.facts(kind.TorchCUDA) {
-		see(atoi(s.V), s)
-	}
-	for _, s := range v.facts(kind.TorchVer) {
-		if m := tagMajor.FindStringSubmatch(s.V); m != nil {
-			see(atoi(m[1]), s)
-		}
-	}
-	for _, d := range v.facts(kind.Driver) {
-		if max := cudaOf(d); max > 0 && need > max && need < 100 {
-			c := v.add(cand{id: "torch-needs-newer-driver", cert: diag.Likely, args: v.torchArgs(v.build()), over: []string{"run-exception", "gpu-driver-missing", "gpu-not-allocated"}}, cap4(es)...)
-			v.said(c, by, d)
-			return true
-		}
-	}
-	return false
-}
-
-// cudaOf returns the major release of CUDA that a driver runs: as nvidia-smi
-// says, or by its branch.
-func cudaOf(driver fact.Said) int {
-	if n := atoi(driver.Aux); n > 0 {
-		return n
-	}
-	switch n := atoi(driver.V); {
-	case n >= 580:
-		return 13
-	case n >= 525:
-		return 12
-	case n >= 450:
-		return 11
-	case n >= 410:
-		return 10
-	}
-	return 0
-}
-
-// assertsCUDA returns exceptions of programs that stop, in words of their own,
-// when torch.cuda.is_available() is false.
-func (v *view) assertsCUDA() []*fact.Exception {
-	var out []*fact.Exception
-	for _, x := range v.exc {
-		if assertsCUDA(x) {
-			out = append(out, x)
-		}
-	}
-	return out
-}
-
-func assertsCUDA(x *fact.Exception) bool {
-	n := len(x.Frames)
-	return n > 0 && strings.HasSuffix(x.Type, "AssertionError") && strings.Contains(x.Frames[n-1].Code, "cuda.is_available()")
-}
-
 // noSMI reports a machine that has no nvidia-smi.
 func (v *view) noSMI() bool {
 	return slices.ContainsFunc(v.facts(kind.NoProgram), func(s fact.Said) bool { return s.Name == "nvidia-smi" })
@@ -799,38 +724,6 @@ func (v *view) loginNode() fact.Said {
 		}
 	}
 	return fact.Said{}
-}
-
-var ofBatchShell = lazyre.New(`^"?(?:--export=\S*,)?(?:CUDA|HIP)_VISIBLE_DEVICES=["']?\$\{?SLURM_(?:LOCALID|PROCID)\b`)
-
-// oneIndexForAll judges NCCL's refusal of several ranks on one device when the
-// batch shell puts its own local id into the step's command: all tasks get 0.
-func (v *view) oneIndexForAll() {
-	es := v.peek("S116", "S117")
-	for _, x := range v.exc {
-		if strings.Contains(x.Message, ", invalid usage") || strings.Contains(x.Message, "Duplicate GPU detected") {
-			es = append(es, &fact.Event{Place: x.Place, Text: x.Type + ": " + fact.Clip(x.Message, 300)})
-		}
-	}
-	if len(es) == 0 {
-		return
-	}
-	for _, s := range v.scripts {
-		for i := range s.f.Commands {
-			c := &s.f.Commands[i]
-			if c.Name != "srun" || c.Dead || c.Step >= 0 {
-				continue
-			}
-			for _, w := range c.Words[1:] {
-				if ofBatchShell.MatchString(w.Raw) {
-					v.used["S116"], v.used["S117"] = true, true
-					x := v.add(cand{id: "gpu-shared-by-ranks", cert: diag.Likely, over: []string{"run-exception", "net-interface-wrong"}, needs: []string{"srun -l bash -c 'echo $CUDA_VISIBLE_DEVICES'"}}, cap4(es)...)
-					x.ev = append(x.ev, s.ev(w.Pos))
-					return
-				}
-			}
-		}
-	}
 }
 
 // decideIndex judges device indexes, shared devices, busy devices and peers.

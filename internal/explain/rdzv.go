@@ -307,7 +307,11 @@ func (v *view) clientTimeout() {
 		return
 	}
 	if isLocal(host) && (v.multiNode() || len(v.nodesSeen()) > 1 || len(v.peek("S072")) > 0) { // one waits for clients, the other finds nobody on its own loopback
-		v.add(cand{id: "rdzv-master-is-localhost", cert: diag.Proven, tier: 1, args: a, over: []string{"rdzv-unreachable", "rdzv-too-few-ranks", "run-exception"}}, cap4(es)...)
+		cert := diag.Proven
+		if !v.multiNode() && len(v.nodesSeen()) < 2 {
+			cert = diag.Likely // that there are two nodes is only inferred
+		}
+		v.add(cand{id: "rdzv-master-is-localhost", cert: cert, tier: 1, args: a, over: []string{"rdzv-unreachable", "rdzv-too-few-ranks", "run-exception"}}, cap4(es)...)
 		return
 	}
 	if own := v.rank0Refused(append(append([]*fact.Event{}, fatal...), retry...)); own != nil && host != "" {
