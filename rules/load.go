@@ -10,6 +10,7 @@ import (
 	"path"
 	"sort"
 	"strings"
+	"sync"
 
 	"golang.org/x/tools/txtar"
 
@@ -44,8 +45,11 @@ type File struct {
 	Name   string // cause/torch-cpu-build.txtar
 	Header Header
 	raw    []byte
-	ar     *txtar.Archive // see archive
-	texts  map[string]diag.Text
+
+	once  sync.Once
+	ar    *txtar.Archive // see archive
+	mu    sync.Mutex
+	texts map[string]diag.Text // guarded by mu
 }
 
 // Header is the YAML at the top of a rule file.
@@ -128,9 +132,7 @@ func readFile(fsys fs.FS, name string, idx map[string]indexed[Header]) (*File, e
 
 // archive splits the file when somebody wants a section of it.
 func (f *File) archive() *txtar.Archive {
-	if f.ar == nil {
-		f.ar = txtar.Parse(f.raw)
-	}
+	f.once.Do(func() { f.ar = txtar.Parse(f.raw) })
 	return f.ar
 }
 
@@ -178,8 +180,11 @@ func (b *Base) Text(id, lang string) (diag.Text, bool) {
 	return f.Text(lang)
 }
 
-// Text returns the prose of one language.
+// Text returns the prose of one language. It is safe for use by several
+// goroutines.
 func (f *File) Text(lang string) (diag.Text, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if t, ok := f.texts[lang]; ok {
 		return t, true
 	}

@@ -157,7 +157,7 @@ func valueAfter(s string, j int, name string) (from, to int) {
 	case s[k] == '=' || colon:
 		k = skipBlanks(s, k+1)
 	case strings.HasPrefix(name, "--") && k > j:
-	case k > j && k+16 <= len(s) && s[k] != '/' && strings.IndexByte(s[k:k+16], ' ') < 0 && generated(s[k:]) && SecretName(name): // .netrc, aws configure set
+	case k > j && k+16 <= len(s) && s[k] != '/' && strings.IndexByte(s[k:k+16], ' ') < 0 && SecretName(name) && generated(s[k:]): // .netrc, aws configure set
 	default:
 		return 0, 0
 	}

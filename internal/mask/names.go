@@ -22,7 +22,7 @@ func SecretName(name string) bool {
 	if len(name) > 256 {
 		name = name[len(name)-256:]
 	}
-	if name == "PWD" || name == "OLDPWD" { // working directories
+	if !mayBeSecret(name) || name == "PWD" || name == "OLDPWD" { // working directories
 		return false
 	}
 	secret, prev := false, ""
@@ -50,6 +50,24 @@ func SecretName(name string) bool {
 		prev = part
 	}
 	return secret || prev == "pass" && strings.HasSuffix(name, "_PASS") // DB_PASS; a forward_pass is none
+}
+
+// mayBeSecret reports whether name has the beginning of one of the parts that
+// SecretName looks for. Every word of a script is asked, and nearly all end here.
+func mayBeSecret(name string) bool {
+	for i := 0; i+3 <= len(name); i++ {
+		switch name[i] | 0x20 {
+		case 't', 's', 'p', 'k', 'j', 'c', 'a':
+		default:
+			continue
+		}
+		switch uint32(name[i]|0x20)<<16 | uint32(name[i+1]|0x20)<<8 | uint32(name[i+2]|0x20) {
+		case 't'<<16 | 'o'<<8 | 'k', 's'<<16 | 'e'<<8 | 'c', 's'<<16 | 'i'<<8 | 'g', 'p'<<16 | 'a'<<8 | 's', 'p'<<16 | 'w'<<8 | 'd',
+			'k'<<16 | 'e'<<8 | 'y', 'j'<<16 | 'w'<<8 | 't', 'c'<<16 | 'r'<<8 | 'e', 'c'<<16 | 'o'<<8 | 'o', 'a'<<16 | 'u'<<8 | 't', 'a'<<16 | 'p'<<8 | 'i':
+			return true
+		}
+	}
+	return false
 }
 
 // parts yields the words of a name in lower case: X-Amz-Signature, WANDB_API_KEY, accessToken.

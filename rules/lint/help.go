@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 
@@ -18,38 +17,21 @@ func at(line, col int) fact.Pos { return fact.Pos{Line: line, Col: col} }
 // code is the script without whole-line comments, for words that only need to
 // be somewhere.
 func (c *Ctx) code() string {
-	if c.shared.text == "" && len(c.S.Src) > 0 {
-		src := c.S.Src
-		if len(src) > 4<<20 {
-			src = src[:4<<20]
-		}
-		var b strings.Builder
-		b.Grow(len(src))
-		for len(src) > 0 {
-			l := src
-			if i := bytes.IndexByte(src, '\n'); i >= 0 {
-				l, src = src[:i+1], src[i+1:]
-			} else {
-				src = nil
-			}
-			if t := bytes.TrimLeft(l, " \t"); len(t) > 0 && t[0] == '#' && !bytes.HasPrefix(t, []byte("#SBATCH")) && !bytes.HasPrefix(t, []byte("#PBS")) && !bytes.HasPrefix(t, []byte("#BSUB")) {
-				b.WriteByte('\n')
-				continue
-			}
-			b.Write(l)
-		}
-		c.shared.text = b.String()
-		c.shared.lower = strings.ToLower(c.shared.text)
-	}
+	c.words()
 	return c.shared.text
 }
 
-func (c *Ctx) lower() string { c.code(); return c.shared.lower }
+// lower is code in lower case (ASCII letters).
+func (c *Ctx) lower() string {
+	c.words()
+	return c.shared.lower
+}
 
+// says reports whether code has one of the words, which are in lower case.
 func (c *Ctx) says(words ...string) bool {
-	t := c.lower()
+	c.words()
 	for _, w := range words {
-		if strings.Contains(t, w) {
+		if c.shared.grams.may(w) && strings.Contains(c.shared.lower, w) {
 			return true
 		}
 	}

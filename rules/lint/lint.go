@@ -87,6 +87,7 @@ type Ctx struct {
 type shared struct {
 	text   string // the script without comment lines
 	lower  string
+	grams  grams // of lower
 	ranks  []rankUse
 	names  map[string]bool // of commands
 	sets   map[string]bool // variables that are assigned

@@ -57,23 +57,36 @@ var secretShapes = []struct {
 // longToken reports whether a line has a run of 20 characters that tokens are
 // made of, with a digit in it: the patterns are slow and most lines have none.
 func longToken(l []byte) bool {
-	n, digit := 0, false
-	for _, c := range l {
-		switch {
-		case c >= '0' && c <= '9':
-			digit = true
-			n++
-		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-' || c == '+':
-			n++
-		default:
-			n, digit = 0, false
+	const run = 20
+	for i := 0; i+run <= len(l); {
+		// A run that begins at i has its last character here: most lines are
+		// decided by few looks.
+		j := i + run - 1
+		for j >= i && tokenChar[l[j]] {
+			j--
 		}
-		if n >= 20 && digit {
+		if j >= i {
+			i = j + 1
+			continue
+		}
+		digit := false
+		for ; i < len(l) && tokenChar[l[i]]; i++ {
+			digit = digit || l[i] >= '0' && l[i] <= '9'
+		}
+		if digit {
 			return true
 		}
 	}
 	return false
 }
+
+// tokenChar is true for what tokens are made of.
+var tokenChar = func() (t [256]bool) {
+	for c := range t {
+		t[c] = c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-' || c == '+'
+	}
+	return t
+}()
 
 // fake reports whether a token is a place to fill in: it has no mix of
 // characters as generated ones have.

@@ -540,11 +540,23 @@ func placeholder(v string) string {
 	if t := pair('[', ']'); t != "" && strings.HasPrefix(v, "[") {
 		return t
 	}
-	up := strings.ToUpper(v)
-	for _, k := range []string{"TODO", "YOUR_", "YOUR-", "FIXME", "CHANGEME", "CHANGE_ME", "REPLACE_ME", "XXXX"} {
-		if strings.HasPrefix(up, k) || strings.Contains(up, "_"+k) || strings.Contains(up, "/"+k) || strings.Contains(up, "<"+k) {
+	for i := 0; i+4 <= len(v); i++ {
+		if (i == 0 || v[i-1] == '_' || v[i-1] == '/' || v[i-1] == '<') && leftToFill(v[i:]) {
 			return v
 		}
 	}
 	return ""
+}
+
+// leftToFill reports whether s begins as what a reader is to replace, in any case.
+func leftToFill(s string) bool {
+	switch s[0] | 0x20 {
+	case 't', 'y', 'f', 'c', 'r', 'x':
+		for _, k := range [...]string{"TODO", "YOUR_", "YOUR-", "FIXME", "CHANGEME", "CHANGE_ME", "REPLACE_ME", "XXXX"} {
+			if len(s) >= len(k) && strings.EqualFold(s[:len(k)], k) {
+				return true
+			}
+		}
+	}
+	return false
 }

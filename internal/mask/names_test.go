@@ -1,0 +1,30 @@
+package mask
+
+import "testing"
+
+// The quick look that nearly every word ends at must let through every name
+// that can be a secret's.
+func TestMayBeSecret(t *testing.T) {
+	names := []string{"DB_PASS", "PGPASSWORD", "xpassword", "MY_PASSWORD"}
+	for _, p := range secretParts {
+		names = append(names, p)
+	}
+	for _, k := range secretKeys {
+		names = append(names, k+"_KEY")
+	}
+	for _, n := range names {
+		for _, form := range []string{n, "X_" + n, n + "_X", "x-" + n} {
+			if SecretName(form) && !mayBeSecret(form) {
+				t.Errorf("%s", form)
+			}
+		}
+		if !mayBeSecret(n) {
+			t.Errorf("%s", n)
+		}
+	}
+	for _, n := range []string{"", "ab", "CUDA_VISIBLE_DEVICES", "torchrun", "--nproc_per_node"} {
+		if mayBeSecret(n) {
+			t.Errorf("%s is looked at closely", n)
+		}
+	}
+}
