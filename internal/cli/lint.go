@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ncclinic/ncclinic/internal/collect/script"
 	"github.com/ncclinic/ncclinic/internal/collect/slurm"
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
@@ -152,6 +153,8 @@ func (a *app) lint(ctx context.Context, args []string, f lintFlags) error {
 			}
 		}
 	}
+	// Scripts are small and many: fewer collections cost little memory.
+	defer debug.SetGCPercent(debug.SetGCPercent(800))
 	a.lintAll(ctx, jobs, f)
 	var rs []lint.Report
 	var problems []fact.Problem
@@ -193,8 +196,6 @@ type lintJob struct {
 
 // lintAll works on scripts at once, as many as there are CPUs.
 func (a *app) lintAll(ctx context.Context, jobs []lintJob, f lintFlags) {
-	// Scripts are small and many: fewer collections cost little memory.
-	defer debug.SetGCPercent(debug.SetGCPercent(800))
 	var wg sync.WaitGroup
 	var next atomic.Int64
 	for range min(runtime.GOMAXPROCS(0), len(jobs)) {
@@ -251,7 +252,8 @@ func (a *app) lintOne(j *lintJob, f lintFlags) {
 		j.err = errors.New(a.tr("is not a batch script: no #! line, no #SBATCH line, no srun. A log? ncclinic explain reads it", "不是批处理脚本：没有 #! 行、没有 #SBATCH 行，也没有 srun。是日志的话，请用 ncclinic explain"))
 		return
 	}
-	r.Script, r.Src = nil, nil // thousands of scripts need not stay in memory
+	script.Recycle(r.Script) // thousands of scripts need not stay in memory
+	r.Script, r.Src = nil, nil
 	j.report = &r
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
@@ -85,9 +86,12 @@ type Ctx struct {
 
 // shared is computed once for all checks.
 type shared struct {
-	text   string // the script without comment lines
-	lower  string
-	grams  grams // of lower
+	text  string // the script without comment lines
+	lower string
+	grams grams // of lower
+
+	scratch []byte // for lower
+
 	ranks  []rankUse
 	names  map[string]bool // of commands
 	sets   map[string]bool // variables that are assigned
@@ -96,9 +100,23 @@ type shared struct {
 	hide   func(string) string // nil: nobody asked
 }
 
+var spare = sync.Pool{New: func() any { return &shared{names: make(map[string]bool, 32), sets: make(map[string]bool, 32)} }}
+
+// free gives the memory of what is made anew for each script to the next one.
+func (s *shared) free() {
+	if len(s.names) > 1000 || len(s.sets) > 1000 || cap(s.scratch) > 1<<16 {
+		return
+	}
+	clear(s.names)
+	clear(s.sets)
+	*s = shared{names: s.names, sets: s.sets, scratch: s.scratch[:0]}
+	spare.Put(s)
+}
+
 // Run runs the lint rules of a set over a script, in order of place.
 func Run(set *diag.Set, s *fact.Script, o Options) []Result {
-	c := &Ctx{S: s, O: o, shared: &shared{names: make(map[string]bool, 32), sets: make(map[string]bool, 32)}}
+	c := &Ctx{S: s, O: o, shared: spare.Get().(*shared)}
+	defer c.shared.free()
 	for i := range s.Commands {
 		c.shared.names[s.Commands[i].Name] = true
 	}

@@ -1,6 +1,10 @@
 package lint
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
 
 // words makes the texts that code, lower and says look at, once per script.
 func (c *Ctx) words() {
@@ -11,7 +15,8 @@ func (c *Ctx) words() {
 	if len(src) > 4<<20 {
 		src = src[:4<<20]
 	}
-	text := make([]byte, 0, len(src))
+	var text strings.Builder
+	text.Grow(len(src))
 	for len(src) > 0 {
 		l := src
 		if i := bytes.IndexByte(src, '\n'); i >= 0 {
@@ -20,15 +25,17 @@ func (c *Ctx) words() {
 			src = nil
 		}
 		if commentLine(l) {
-			text = append(text, '\n')
+			text.WriteByte('\n')
 			continue
 		}
-		text = append(text, l...)
+		text.Write(l)
 	}
-	low := make([]byte, len(text))
+	c.shared.text = text.String()
+	low := slices.Grow(c.shared.scratch[:0], text.Len())[:text.Len()]
 	g := &c.shared.grams
 	var key uint32
-	for i, b := range text {
+	for i := range low {
+		b := c.shared.text[i]
 		if b >= 'A' && b <= 'Z' {
 			b |= 0x20
 		}
@@ -36,7 +43,7 @@ func (c *Ctx) words() {
 		key = key<<8 | uint32(b)
 		g.add(key)
 	}
-	c.shared.text, c.shared.lower = string(text), string(low)
+	c.shared.scratch, c.shared.lower = low, string(low)
 }
 
 // commentLine reports a line that is only a comment, and for no scheduler.

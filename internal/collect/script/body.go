@@ -42,7 +42,7 @@ func (p *parser) body() {
 	p.src = string(src)
 	// Rough sizes, so that the lists need not grow.
 	n := min(len(src)/100+8, 4096)
-	s.Commands, s.Assigns, s.Reads = make([]fact.ScriptCmd, 0, n), make([]fact.Assign, 0, n/2), make([]fact.Read, 0, n)
+	s.Commands, s.Assigns, s.Reads = slices.Grow(s.Commands, n), slices.Grow(s.Assigns, n/2), slices.Grow(s.Reads, n)
 	w := &walker{p: p, step: -1, outer: -1, heredoc: -1, env: &scope{}, funcs: map[string]*function{}}
 	stmts, err := parseShell(p.src, s.Shell)
 	if err != nil {

@@ -48,6 +48,7 @@ type parser struct {
 // the script's fields.
 func Parse(name string, src []byte, o Options) *fact.Script {
 	p := &parser{s: &fact.Script{Name: name, Src: src, Batch: o.Batch}, o: o, made: map[string]int{}, levels: map[int]int{}}
+	reuse(p.s)
 	p.scan()
 	p.request()
 	if !o.DirectivesOnly {
