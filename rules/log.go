@@ -6,8 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
-
-	"golang.org/x/tools/txtar"
+	"sync"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
@@ -48,7 +47,9 @@ type LogBase struct {
 	Rules []LogRule
 	fsys  fs.FS
 	byID  map[string]int
-	texts map[string]*File
+
+	mu    sync.Mutex
+	texts map[string]*File // guarded by mu
 }
 
 // LoadLog reads the log family of a knowledge base.
@@ -104,19 +105,22 @@ func (b *LogBase) ByID(id string) *LogRule {
 	return nil
 }
 
-// Text implements diag.Texts for log rules.
+// Text implements diag.Texts for log rules. It is safe for use by several
+// goroutines.
 func (b *LogBase) Text(id, lang string) (diag.Text, bool) {
 	r := b.ByID(id)
 	if r == nil {
 		return diag.Text{}, false
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	f := b.texts[id]
 	if f == nil {
 		raw, err := fs.ReadFile(b.fsys, r.Name)
 		if err != nil {
 			return diag.Text{}, false
 		}
-		f = &File{Name: r.Name, ar: txtar.Parse(raw)}
+		f = &File{Name: r.Name, raw: raw}
 		b.texts[id] = f
 	}
 	return f.Text(lang)
