@@ -172,6 +172,11 @@ func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 		ran = append(ran, contribute(&rep, l, base)...)
 	}
 	rep.Ran = append(explain.Ran(&rep, l, base.Set()), mergeRan(ran)...)
+	known := diag.Known{Job: explain.JobNumber(l)}
+	if p := explain.ScriptPath(l); p != "" {
+		known.Script = shellWord(p)
+	}
+	diag.Concrete(&rep, known)
 	texts := bothTexts{base, lb}
 	rep.Tool = Version
 	return a.showReport(&rep, texts)

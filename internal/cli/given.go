@@ -191,7 +191,7 @@ func nothingToJudge(rep *diag.Report, l *fact.Logs) {
 	for _, f := range l.Files {
 		switch {
 		case f.Path == "-" && (f.Cut || f.Broken):
-			need("… | tail -n 2000 | ncclinic explain -")
+			need("its last 2000 lines alone (tail -n 2000)")
 		case f.Cut:
 			need("tail -n 2000 " + shellWord(f.Path) + " | ncclinic explain -")
 		case f.Broken:

@@ -161,7 +161,11 @@ func (a *app) job(ctx context.Context, m *source.Machine, id slurmjob.ID, o logs
 	rep.Ran = mergeRan(append(rep.Ran, contribute(&rep, l, base)...))
 	rep.Problems = append(a.jobProblems(ans, id), rep.Problems...)
 	rep.Job = j
-	withID(&rep, j, id.Cluster)
+	known := diag.Known{Job: j.ID, Cluster: id.Cluster}
+	if strings.HasPrefix(j.Script.From, "/") {
+		known.Script = shellWord(j.Script.From)
+	}
+	diag.Concrete(&rep, known)
 	rep.Tool = Version
 	rep = rep.Normal()
 	return a.showReport(&rep, bothTexts{base, lb})
@@ -213,29 +217,6 @@ func addSilence(rep *diag.Report, set *diag.Set, j *fact.Job, silent time.Durati
 	}
 	rep.Cause, rep.Verdict = &f.ID, diag.Warned
 	rep.Findings = append([]diag.Finding{f}, slices.DeleteFunc(rep.Findings, func(f diag.Finding) bool { return f.ID == "unknown" })...)
-}
-
-// withID puts the job's number, and its cluster, into commands that stand for any job.
-func withID(rep *diag.Report, j *fact.Job, cluster string) {
-	words := []string{"$SLURM_JOB_ID", j.ID, "JOBID", j.ID}
-	if cluster != "" {
-		for _, tool := range []string{"sacct", "scontrol", "squeue", "scancel", "sinfo", "ncclinic job"} {
-			words = append(words, tool+" ", tool+" -M "+cluster+" ")
-		}
-	}
-	r := strings.NewReplacer(words...)
-	for i := range rep.Findings {
-		f := &rep.Findings[i]
-		for k := range f.Needs {
-			f.Needs[k] = r.Replace(f.Needs[k])
-		}
-		for k := range f.Fixes {
-			f.Fixes[k].Commands = slices.Clone(f.Fixes[k].Commands)
-			for c := range f.Fixes[k].Commands {
-				f.Fixes[k].Commands[c] = r.Replace(f.Fixes[k].Commands[c])
-			}
-		}
-	}
 }
 
 // noJob says why there is no job to explain.

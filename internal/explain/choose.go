@@ -57,7 +57,7 @@ func (v *view) saidStuck() {
 		return
 	}
 	s := ss[0]
-	v.unknown([]*fact.Event{{Place: s.Place, Text: s.Text}}, "NCCL_DEBUG=INFO and the launch command of every node; py-spy dump --pid PID of a rank on each node")
+	v.unknown([]*fact.Event{{Place: s.Place, Text: s.Text}}, "NCCL_DEBUG=INFO and the launch command of every node", "py-spy dump --pid PID of a rank on each node")
 }
 
 // storeLost is no clean bill either: ranks that lose the store, and an agent that
@@ -68,7 +68,7 @@ func (v *view) storeLost() {
 		return
 	}
 	v.sortEvents(es)
-	v.unknown(cap4(es), "the log of the node of rank 0, where the store is; sacct -j JOBID -o JobID,State,ExitCode,NodeList")
+	v.unknown(cap4(es), "the log of the node of rank 0, where the store is", "sacct -j JOBID -o JobID,State,ExitCode,NodeList")
 }
 
 // general turns signatures that prove one cause, and that no decider judges,
@@ -101,7 +101,7 @@ func (v *view) general() {
 			c := cand{id: info.Suggests[0], cert: diag.Likely, over: []string{"run-exception"}}
 			if info.Role != "cause" || info.Certainty == "low" {
 				c.cert, c.tier = diag.Possible, 1
-				c.needs = []string{"the lines of all ranks around that time; sacct -j JOBID -o JobID,State,ExitCode"}
+				c.needs = []string{"the lines of all ranks around that time", "sacct -j JOBID -o JobID,State,ExitCode"}
 			}
 			v.add(c, cap4(es)...)
 			continue
@@ -338,7 +338,7 @@ func (v *view) undecided() diag.Finding {
 		}
 	}
 	if len(f.Needs) == 0 {
-		f.Needs = []string{"the standard error of every rank; sacct -j JOBID -o JobID,State,ExitCode,MaxRSS"}
+		f.Needs = []string{"the standard error of every rank", "sacct -j JOBID -o JobID,State,ExitCode,MaxRSS"}
 	}
 	v.jobUndecided(&f)
 	return f

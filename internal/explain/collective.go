@@ -47,10 +47,10 @@ func (v *view) collectives() {
 	if len(ws) == 0 {
 		if len(stuck) > 0 {
 			c := v.add(cand{id: "run-collective-hang", cert: diag.Likely, tier: 2}, cap4(stuck)...)
-			c.needs = append(c.needs, hangNeeds)
+			c.needs = append(c.needs, hangNeeds()...)
 		} else if len(marks) > 0 {
 			c := v.add(cand{id: "run-collective-hang", cert: diag.Possible, tier: 2}, cap4(marks)...)
-			c.needs = append(c.needs, hangNeeds)
+			c.needs = append(c.needs, hangNeeds()...)
 		}
 		return
 	}
@@ -97,7 +97,7 @@ func (v *view) collectives() {
 			c := cand{id: "run-process-suspended", cert: diag.Likely, tier: 1, at: w.Place, over: []string{"run-collective-hang", "run-ranks-diverged"},
 				args: diag.Args{"ran_ms": strconv.FormatInt(w.RanMS, 10), "timeout_ms": strconv.FormatInt(w.TimeoutMS, 10)}}
 			c.ev, c.where = evOf(rows, 4), where(rows, 4)
-			c.needs = append(c.needs, "journalctl and dmesg of the nodes around that time (suspend, stalls, clock jumps); scontrol show job")
+			c.needs = append(c.needs, "journalctl and dmesg of the nodes around that time (suspend, stalls, clock jumps)", "scontrol show job JOBID")
 			v.add(c)
 			return
 		}
@@ -127,9 +127,9 @@ func (v *view) collectives() {
 		rr := r
 		c.where = append([]diag.Where{{Rank: &rr}}, c.where...)
 		c.args["rank"] = itoa(r)
-		c.needs = append(c.needs, "the log of rank "+itoa(r)+"; it has no timeout of its own")
+		c.needs = append(c.needs, "the log of rank "+itoa(r))
 	}
-	c.needs = append(c.needs, hangNeeds)
+	c.needs = append(c.needs, hangNeeds()...)
 	v.add(c)
 }
 

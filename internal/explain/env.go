@@ -153,16 +153,16 @@ func (v *view) decideEnv() {
 	case sys.V != "":
 		c = mk("env-not-activated", diag.Likely)
 		v.said(c, sys)
-		c.needs = append(c.needs, "which python; python -c 'import sys; print(sys.executable, sys.path)'")
+		c.needs = append(c.needs, "which python", "python -c 'import sys; print(sys.executable, sys.path)'")
 	case len(v.batch()) > 0 && !v.activates():
 		c = mk("env-not-activated", diag.Likely)
-		c.needs = append(c.needs, "which python; python -c 'import sys; print(sys.executable)'")
+		c.needs = append(c.needs, "which python", "python -c 'import sys; print(sys.executable)'")
 	case len(v.batch()) == 0 && len(v.facts(kind.Pkg)) == 0 && len(v.facts(kind.Which)) == 0 && len(v.l.Commands) == 0:
 		c = mk("torch-not-installed", diag.Possible)
-		c.needs = append(c.needs, "which python; python -m pip list | grep -i torch")
+		c.needs = append(c.needs, "which python", "python -m pip list | grep -i torch")
 	default:
 		c = mk("torch-not-installed", diag.Likely)
-		c.needs = append(c.needs, "which python; python -m pip list | grep -i torch")
+		c.needs = append(c.needs, "which python", "python -m pip list | grep -i torch")
 	}
 	v.noActivation(c)
 }

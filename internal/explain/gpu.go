@@ -27,7 +27,7 @@ func (v *view) decideDriver() {
 			v.said(c, ss...)
 		} else if strings.Contains(old[0].Text, "/.local/lib/python") && v.condaEnvNamed() {
 			c := v.add(cand{id: "env-user-site-shadows", cert: diag.Likely, over: append(over, "torch-needs-newer-driver")}, cap4(old)...)
-			c.needs = append(c.needs, "python -c 'import torch; print(torch.__file__)'; PYTHONNOUSERSITE=1 python -c 'import torch; print(torch.__file__)'")
+			c.needs = append(c.needs, "python -c 'import torch; print(torch.__file__)'", "PYTHONNOUSERSITE=1 python -c 'import torch; print(torch.__file__)'")
 		} else {
 			c := v.add(cand{id: "torch-needs-newer-driver", cert: diag.Proven, args: v.torchArgs(b), over: over}, cap4(old)...)
 			v.said(c, first(v.facts(kind.Driver), 1)...)
@@ -120,7 +120,7 @@ func (v *view) decideUnknownInit() {
 			return
 		}
 	}
-	c.needs = append(c.needs, "ls -l /dev/nvidia*; nvidia-smi; dmesg | grep -i -e NVRM -e Xid")
+	c.needs = append(c.needs, "ls -l /dev/nvidia*", "nvidia-smi", "dmesg | grep -i -e NVRM -e Xid")
 }
 
 var (
@@ -235,7 +235,7 @@ func (v *view) decideHardware() {
 	}
 	if len(launch) > 0 {
 		c := v.add(cand{id: "gpu-kernel-fault", cert: diag.Possible, over: []string{"run-exception"}}, cap4(launch)...)
-		c.needs = append(c.needs, "dmesg | grep -i -e NVRM -e Xid; nvidia-smi")
+		c.needs = append(c.needs, "dmesg | grep -i -e NVRM -e Xid", "nvidia-smi")
 	}
 }
 
@@ -622,17 +622,17 @@ func (v *view) gpuMissing(es []*fact.Event) {
 		if login.Line > 0 {
 			c.cert = diag.Proven
 		} else if asked || len(v.facts(kind.GPU)) > 0 || len(v.facts(kind.Driver)) > 0 {
-			v.unknown(es, "nvidia-smi -L; ls -l /dev/nvidia*; env | grep -e CUDA_VISIBLE -e NVIDIA -e APPTAINER -e SINGULARITY")
+			v.unknown(es, "nvidia-smi -L", "ls -l /dev/nvidia*", "env | grep -e CUDA_VISIBLE -e NVIDIA -e APPTAINER -e SINGULARITY")
 			return
 		} else {
-			c.needs = append(c.needs, "hostname; nvidia-smi; scontrol show job $SLURM_JOB_ID | grep TRES")
+			c.needs = append(c.needs, "hostname", "nvidia-smi", "scontrol show job JOBID | grep TRES")
 		}
 		p := v.add(c, cap4(es)...)
 		v.said(p, login)
 		return
 	}
-	v.unknown(es, "scontrol show job JOBID | grep TRES; srun nvidia-smi -L; srun env | grep CUDA_VISIBLE_DEVICES",
-		"python -c 'import torch; torch.zeros(1).cuda()'   # its first warning says why")
+	v.unknown(es, "scontrol show job JOBID | grep TRES", "srun nvidia-smi -L", "srun env | grep CUDA_VISIBLE_DEVICES",
+		"python -c 'import torch; torch.zeros(1).cuda()'")
 }
 
 // noSMI reports a machine that has no nvidia-smi.
@@ -881,7 +881,7 @@ func (v *view) decideArch() {
 		c := v.add(cand{id: "torch-extension-arch-unsupported", cert: diag.Likely, over: []string{"run-exception"}}, cap4(es)...)
 		v.said(c, append(first(lists, 1), first(caps, 1)...)...)
 	default:
-		v.unknown(es, "nvidia-smi --query-gpu=name,compute_cap --format=csv; python -c 'import torch; print(torch.cuda.get_arch_list())'", "CUDA_LAUNCH_BLOCKING=1 python …   # shows the call that has no kernel")
+		v.unknown(es, "nvidia-smi --query-gpu=name,compute_cap --format=csv", "python -c 'import torch; print(torch.cuda.get_arch_list())'", "a run with CUDA_LAUNCH_BLOCKING=1, which shows the call that has no kernel")
 	}
 }
 

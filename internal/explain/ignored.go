@@ -66,7 +66,7 @@ func (v *view) endedAtOnce() {
 	if !ok || s.Aux != "0:53" || v.candidate("slurm-output-path") {
 		return
 	}
-	c := v.add(cand{id: "slurm-output-path", cert: diag.Likely, over: []string{"run-exception"}, needs: []string{"scontrol show job JOBID | grep -e StdOut -e StdErr -e WorkDir; ls -ld DIRECTORY"}})
+	c := v.add(cand{id: "slurm-output-path", cert: diag.Likely, over: []string{"run-exception"}, needs: []string{"scontrol show job JOBID | grep -e StdOut -e StdErr -e WorkDir", "ls -ld DIRECTORY"}})
 	v.said(c, s)
 	c.where = append(c.where, v.where(s.Place))
 	for _, b := range v.batch() {

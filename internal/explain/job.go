@@ -327,7 +327,4 @@ func (v *view) jobUndecided(f *diag.Finding) {
 	if len(f.Evidence) == 0 {
 		f.Evidence = append(f.Evidence, j.State.At)
 	}
-	for i, n := range f.Needs {
-		f.Needs[i] = strings.ReplaceAll(n, "JOBID", j.ID)
-	}
 }

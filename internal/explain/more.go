@@ -13,7 +13,7 @@ func (v *view) decideMore() {
 	v.missingLibraries()
 	v.oldPython()
 	if es := v.ev("log-nccl-tests-wrong"); len(es) > 0 {
-		v.unknown(es, "nvidia-smi -q -d ECC,ROW_REMAPPER; dmesg | grep -i xid; NCCL_P2P_DISABLE=1 and NCCL_SHM_DISABLE=1 with nccl-tests on one pair of GPUs")
+		v.unknown(es, "nvidia-smi -q -d ECC,ROW_REMAPPER", "dmesg | grep -i xid", "nccl-tests on one pair of GPUs, with NCCL_P2P_DISABLE=1 and with NCCL_SHM_DISABLE=1")
 	}
 	v.decideNodes()
 	v.decideShadow()
@@ -55,7 +55,7 @@ func (v *view) decideMore() {
 		if refused || loop && v.multiNode() || len(v.peek("S081")) > 0 {
 			v.add(cand{id: "net-interface-wrong", cert: diag.Likely, tier: 1}, cap4(es)...)
 		} else {
-			v.unknown(es, "env | grep GLOO_SOCKET_IFNAME; ip -br a; getent hosts $(hostname) on every node")
+			v.unknown(es, "env | grep GLOO_SOCKET_IFNAME", "ip -br a", "srun -l bash -c 'getent hosts $(hostname)'")
 		}
 	}
 	if es := v.ev("S279", "S415"); len(es) > 0 {
@@ -76,7 +76,7 @@ func (v *view) decideMore() {
 		v.add(c, cap4(es)...)
 	}
 	if es := v.ev("S500"); len(es) > 0 && len(v.cands) == 0 {
-		v.unknown(es, "python -c 'import torch; print(torch.__file__, torch.__version__)'; env | grep -e PYTHONPATH -e VIRTUAL_ENV -e CONDA_PREFIX")
+		v.unknown(es, "python -c 'import torch; print(torch.__file__, torch.__version__)'", "env | grep -e PYTHONPATH -e VIRTUAL_ENV -e CONDA_PREFIX")
 	}
 }
 
@@ -94,7 +94,7 @@ func (v *view) missingLibraries() {
 		}
 	}
 	if len(other) > 0 {
-		c := cand{id: "cuda-library-shadowed", cert: diag.Possible, over: []string{"run-exception"}, needs: []string{"echo $LD_LIBRARY_PATH; ldd the library that the message names"}}
+		c := cand{id: "cuda-library-shadowed", cert: diag.Possible, over: []string{"run-exception"}, needs: []string{"echo $LD_LIBRARY_PATH", "ldd of the library that the message names"}}
 		if val, s, ok := v.env("LD_LIBRARY_PATH"); ok && val != "" {
 			c.cert, c.needs = diag.Likely, nil
 			c.ev = append(c.ev, v.evidence(s.Place, s.Text))

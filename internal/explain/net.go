@@ -93,7 +93,7 @@ func (v *view) versions() {
 			}
 			return
 		}
-		v.unknown(family, "NCCL_DEBUG=VERSION on every node; env | grep NCCL_; ip -br a")
+		v.unknown(family, "NCCL_DEBUG=VERSION on every node", "env | grep NCCL_", "ip -br a")
 		return
 	}
 	if es := v.peek("S135"); len(es) > 0 {
@@ -108,7 +108,7 @@ func (v *view) versions() {
 	if len(v.peek("S132")) == len(odd) {
 		return
 	}
-	v.unknown(odd, "NCCL_DEBUG=VERSION and env | grep NCCL_ on both ranks; the call that each of them made (TORCH_DISTRIBUTED_DEBUG=DETAIL)")
+	v.unknown(odd, "NCCL_DEBUG=VERSION and env | grep NCCL_ on both ranks", "the call that each of them made (TORCH_DISTRIBUTED_DEBUG=DETAIL)")
 }
 
 // envDiffers returns NCCL settings that differ between nodes or ranks.
@@ -193,7 +193,7 @@ func (v *view) interfaces() {
 	if s, ok := v.ifname(); ok {
 		c := v.add(cand{id: "net-interface-wrong", cert: diag.Likely, tier: 1, args: diag.Args{"var": s.Name, "value": s.V}}, cap4(hard)...)
 		v.said(c, s)
-		c.needs = append(c.needs, "ip -br a on every node; ping between the addresses of that interface")
+		c.needs = append(c.needs, "srun -l ip -br a", "ping between the addresses of that interface")
 		return
 	}
 	if boots := v.facts(kind.Bootstrap); len(boots) > 0 {
@@ -210,11 +210,11 @@ func (v *view) interfaces() {
 	}
 	if peer, ok := v.sameSubnet(hard); ok {
 		// the interface is right; the peer went away, and its log would say why
-		v.unknown(hard, "the log of the rank on "+peer+"; sacct -j JOBID -o JobID,State,ExitCode,NodeList", "srun -w NODE ping -c 3 "+peer)
+		v.unknown(hard, "the log of the rank on "+peer, "sacct -j JOBID -o JobID,State,ExitCode,NodeList", "srun -w NODE ping -c 3 "+peer)
 		return
 	}
 	c := v.add(cand{id: "net-interface-wrong", cert: diag.Possible, tier: 2}, cap4(hard)...)
-	c.needs = append(c.needs, "ip -br a; NCCL_DEBUG=INFO (Bootstrap : Using …); nc between the nodes")
+	c.needs = append(c.needs, "srun -l ip -br a", "the line \"Bootstrap : Using …\" of every node, which NCCL_DEBUG=INFO writes", "ncclinic check --nodes")
 }
 
 var (
@@ -292,7 +292,7 @@ func (v *view) rdma() {
 		}
 	}
 	if len(rest) == 0 {
-		v.add(cand{id: "net-rdma-address", cert: diag.Possible, tier: 2, needs: []string{"the first completion error of all ranks by time; dmesg and ibstat of the nodes"}}, cap4(es)...)
+		v.add(cand{id: "net-rdma-address", cert: diag.Possible, tier: 2, needs: []string{"the first completion error of all ranks by time", "dmesg and ibstat of the nodes"}}, cap4(es)...)
 		return
 	}
 	e := rest[0]
@@ -361,7 +361,7 @@ func (v *view) shm() {
 		}
 	}
 	if len(es) == 0 && len(attach) > 0 {
-		v.add(cand{id: "net-shared-memory-full", cert: diag.Possible, tier: 1, needs: []string{"df -h /dev/shm; are the ranks of one node in containers of their own?"}}, cap4(attach)...)
+		v.add(cand{id: "net-shared-memory-full", cert: diag.Possible, tier: 1, needs: []string{"df -h /dev/shm", "are the ranks of one node in containers of their own?"}}, cap4(attach)...)
 		return
 	}
 	if len(es) == 0 {

@@ -21,7 +21,7 @@ func (v *view) oldPython() {
 			c := v.addExc(cand{id: "env-not-activated", cert: diag.Likely, over: []string{"run-exception", "torch-not-installed"}}, x)
 			v.said(c, s)
 			v.said(c, first(v.facts(kind.Which), 1)...)
-			c.needs = append(c.needs, "which python; python --version")
+			c.needs = append(c.needs, "which python", "python --version")
 			return
 		}
 	}

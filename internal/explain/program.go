@@ -171,7 +171,7 @@ func (v *view) decidePrograms(all []gone) bool {
 	c := v.add(cand{id: "env-not-activated", cert: diag.Proven, args: args, over: []string{"torch-not-installed"}}, cap4(es)...)
 	if g.step && len(v.batch()) == 0 { // the options of the step are not known
 		c.cert = diag.Likely
-		c.needs = append(c.needs, "env | grep SLURM_EXPORT_ENV; grep -n -e --export -e activate job.sbatch")
+		c.needs = append(c.needs, "env | grep SLURM_EXPORT_ENV", "grep -n -e --export -e activate job.sbatch")
 	}
 	v.noActivation(c)
 	v.said(c, first(v.facts(kind.Which), 2)...)
@@ -196,7 +196,7 @@ func (v *view) addProgram(gs []gone) {
 	case !v.dead:
 		return
 	default:
-		c.needs = []string{"sacct -j JOBID -o JobID,State,ExitCode; srun --ntasks=1 which -a " + fact.ShellWord(g.program)}
+		c.needs = []string{"sacct -j JOBID -o JobID,State,ExitCode", "srun --ntasks=1 which -a " + fact.ShellWord(g.program)}
 	}
 	if g.why == "denied" || g.why == "interpreter" {
 		c.args["why"] = g.why
@@ -255,6 +255,6 @@ func (v *view) statusOnly() {
 		}
 	}
 	c := v.slurmSays(cand{id: "env-program-missing", cert: diag.Possible, tier: 2, args: diag.Args{"variant": "status"},
-		needs: []string{"sbatch --output=job-%j.out job.sbatch   # without --error=/dev/null or 2>/dev/null: the shell names the command"}}, at)
+		needs: []string{"a run without --error=/dev/null and 2>/dev/null, in which the shell names the command"}}, at)
 	c.rule = "env-program-missing"
 }

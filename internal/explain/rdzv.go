@@ -70,7 +70,7 @@ func (v *view) portInUse() {
 		}
 	}
 	if multi && v.torchrunTrace() {
-		v.add(cand{id: "rdzv-launched-twice", cert: diag.Likely, over: []string{"rdzv-port-in-use", "run-exception"}, needs: []string{"grep -n -e ntasks -e srun job.sbatch   # one launcher per node?"}}, cap4(es)...)
+		v.add(cand{id: "rdzv-launched-twice", cert: diag.Likely, over: []string{"rdzv-port-in-use", "run-exception"}, needs: []string{"grep -n -e ntasks -e srun job.sbatch", "is it one launcher per node?"}}, cap4(es)...)
 		return
 	}
 	c := v.add(cand{id: "rdzv-port-in-use", cert: diag.Likely, tier: 0, over: []string{"run-exception"}}, cap4(es)...)
@@ -81,7 +81,7 @@ func (v *view) portInUse() {
 		}
 	}
 	if c.cert != diag.Proven {
-		c.needs = append(c.needs, "srun -w NODE ss -ltnp | grep PORT; squeue -w NODE")
+		c.needs = append(c.needs, "srun -w NODE ss -ltnp | grep PORT", "squeue -w NODE")
 	}
 }
 
@@ -178,7 +178,7 @@ func (v *view) storeBarrier() {
 		v.said(c, first(dup, 4)...)
 	default:
 		c := v.add(cand{id: "rdzv-too-few-ranks", cert: diag.Likely, tier: 1, args: a, over: []string{"run-exception"}}, cap4(es)...)
-		c.needs = append(c.needs, "the logs of the ranks that did not come; sacct -j JOBID")
+		c.needs = append(c.needs, "the logs of the ranks that did not come", "sacct -j JOBID")
 	}
 }
 
@@ -243,7 +243,7 @@ func (v *view) clientsMissing() {
 		c.ev = append(c.ev, v.evidence(w[0].Place, w[0].Text))
 	}
 	if c.cert != diag.Proven {
-		c.needs = append(c.needs, "the logs of the other ranks; scontrol show step JOBID")
+		c.needs = append(c.needs, "the logs of the other ranks", "scontrol show step JOBID")
 	}
 	v.add(c, cap4(es)...)
 }
@@ -315,7 +315,7 @@ func (v *view) clientTimeout() {
 		return
 	}
 	if own := v.rank0Refused(append(append([]*fact.Event{}, fatal...), retry...)); own != nil && host != "" {
-		c := v.add(cand{id: "rdzv-master-wrong-host", cert: diag.Likely, tier: 1, args: a, over: []string{"rdzv-unreachable", "rdzv-too-few-ranks", "run-exception"}, needs: []string{"srun -l hostname; srun bash -c 'echo $MASTER_ADDR'"}}, own)
+		c := v.add(cand{id: "rdzv-master-wrong-host", cert: diag.Likely, tier: 1, args: a, over: []string{"rdzv-unreachable", "rdzv-too-few-ranks", "run-exception"}, needs: []string{"srun -l hostname", "srun bash -c 'echo $MASTER_ADDR'"}}, own)
 		if _, s, ok := v.env("MASTER_ADDR"); ok {
 			v.said(c, s)
 		}
@@ -327,7 +327,7 @@ func (v *view) clientTimeout() {
 		return
 	}
 	c := v.add(cand{id: "rdzv-unreachable", cert: diag.Likely, tier: 1, args: a, over: []string{"rdzv-too-few-ranks", "run-exception"}}, cap4(es)...)
-	c.needs = append(c.needs, "the log of rank 0 on "+hostOr(host)+"; srun bash -c 'getent hosts "+hostOr(host)+"; nc -zv "+hostOr(host)+" "+portOr(port)+"'")
+	c.needs = append(c.needs, "the log of rank 0 on "+hostOr(host), "srun bash -c 'getent hosts "+hostOr(host)+"; nc -zv "+hostOr(host)+" "+portOr(port)+"'")
 }
 
 // rank0Refused returns the line in which rank 0 itself is refused at MASTER_ADDR.
@@ -434,5 +434,5 @@ func (v *view) joinTimeout() {
 		c.ev = append(append(c.ev, s.opts("nodes")...), s.ev(s.stmt(ls[0].Cmd)))
 		return
 	}
-	v.unknown(es, "the logs of the other nodes and the sbatch script; did their agents start, with the same rdzv_id and endpoint?")
+	v.unknown(es, "the logs of the other nodes and the sbatch script", "did their agents start, with the same rdzv_id and endpoint?")
 }

@@ -34,7 +34,7 @@ func (v *view) hostMemory() {
 		if len(worker) > 0 {
 			// a worker was killed and nothing else says by whom
 			c := v.add(cand{id: "host-out-of-memory", cert: diag.Likely, over: over}, cap4(worker)...)
-			c.needs = append(c.needs, "sacct -j JOBID -o JobID,State,ExitCode,MaxRSS,ReqMem; dmesg | grep -i oom")
+			c.needs = append(c.needs, "sacct -j JOBID -o JobID,State,ExitCode,MaxRSS,ReqMem", "dmesg | grep -i oom")
 		}
 		return
 	}
@@ -88,7 +88,7 @@ func (v *view) ended() {
 		if gap, s, ok := v.silentBefore(limit); ok {
 			c := v.add(cand{id: "run-collective-hang", cert: diag.Likely, tier: 1, args: diag.Args{"variant": "silence", "minutes": itoa(int(gap / 60000))}, over: []string{"job-time-limit"}}, cap4(limit)...)
 			c.ev = append(c.ev, v.evidence(s.Last, s.Text))
-			c.needs = append(c.needs, hangNeeds)
+			c.needs = append(c.needs, hangNeeds()...)
 		} else {
 			c := v.add(cand{id: "job-time-limit", cert: diag.Proven, tier: 1, over: []string{"job-cancelled", "run-exception"}}, cap4(limit)...)
 			if hasTimeout {
@@ -170,7 +170,7 @@ func (v *view) stacksHang(cancel []*fact.Event) bool {
 			return false
 		}
 	}
-	c := v.add(cand{id: "run-collective-hang", cert: diag.Likely, tier: 1, over: []string{"job-cancelled"}, needs: []string{hangNeeds}}, cap4(cancel)...)
+	c := v.add(cand{id: "run-collective-hang", cert: diag.Likely, tier: 1, over: []string{"job-cancelled"}, needs: hangNeeds()}, cap4(cancel)...)
 	v.said(c, first(order, 4)...)
 	return true
 }
@@ -243,7 +243,9 @@ func (v *view) firstTime(e *fact.Event) int64 {
 	return first
 }
 
-const hangNeeds = "py-spy dump --pid PID on each rank while it hangs; NCCL_DEBUG=INFO; TORCH_NCCL_TRACE_BUFFER_SIZE=2000 (flight recorder); dmesg of the nodes"
+func hangNeeds() []string {
+	return []string{"py-spy dump --pid PID on each rank while it hangs", "a run with NCCL_DEBUG=INFO and TORCH_NCCL_TRACE_BUFFER_SIZE=2000 (flight recorder)", "dmesg of the nodes"}
+}
 
 // silentBefore reports that the last progress stands long before the end.
 func (v *view) silentBefore(limit []*fact.Event) (int64, fact.Stream, bool) {
@@ -292,7 +294,7 @@ func (v *view) native() {
 	if len(es) == 0 && len(exits) == 0 {
 		if len(bus) > 0 && !v.candidate("net-shared-memory-full") {
 			c := v.add(cand{id: "run-native-crash", cert: diag.Possible, tier: 1}, cap4(bus)...)
-			c.needs = append(c.needs, "df -h /dev/shm; the stack of the core file")
+			c.needs = append(c.needs, "df -h /dev/shm", "the stack of the core file")
 		}
 		return
 	}
@@ -439,7 +441,7 @@ func (v *view) sigkill() {
 	if v.has("S099") {
 		return // the launcher's own
 	}
-	v.unknown(killed, "sacct -j JOBID -o JobID,State,ExitCode,MaxRSS,ReqMem; dmesg -T | grep -i -e oom -e 'killed process'")
+	v.unknown(killed, "sacct -j JOBID -o JobID,State,ExitCode,MaxRSS,ReqMem", "dmesg -T | grep -i -e oom -e 'killed process'")
 }
 
 func (v *view) killedExits() []*fact.Event {

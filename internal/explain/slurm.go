@@ -54,7 +54,7 @@ func (v *view) decideSlurm() {
 	}
 	if es := v.ev("S272", "S269", "S267", "S268"); len(es) > 0 && !v.candidate("slurm-step-does-not-fit") && !v.candidate("slurm-memory-options-conflict") {
 		if s, ok := v.inheritedOption(); ok {
-			v.said(v.add(cand{id: "env-inherited-from-outer-job", cert: diag.Likely, over: []string{"slurm-request-impossible"}, needs: []string{"env | grep -e ^SBATCH_ -e ^SLURM_; env -u SBATCH_PARTITION sbatch …"}}, cap4(es)...), s)
+			v.said(v.add(cand{id: "env-inherited-from-outer-job", cert: diag.Likely, over: []string{"slurm-request-impossible"}, needs: []string{"env | grep -e ^SBATCH_ -e ^SLURM_", "env -u SBATCH_PARTITION sbatch job.sbatch"}}, cap4(es)...), s)
 		}
 		v.add(cand{id: "slurm-request-impossible", cert: diag.Proven}, cap4(es)...)
 	}
@@ -330,5 +330,5 @@ func (v *view) submission() {
 		}
 	}
 	v.used["S297"] = true
-	v.add(cand{id: "slurm-service-fault", cert: diag.Likely, tier: 1, needs: []string{"scontrol ping; sdiag"}}, cap4(es)...)
+	v.add(cand{id: "slurm-service-fault", cert: diag.Likely, tier: 1, needs: []string{"scontrol ping", "sdiag"}}, cap4(es)...)
 }

@@ -41,7 +41,7 @@ func (v *view) decideStates() {
 		c := v.add(cand{id: "slurm-request-impossible", cert: cert, args: diag.Args{"reason": s.V}})
 		v.said(c, s)
 		c.where = append(c.where, v.where(s.Place))
-		c.needs = append(c.needs, "scontrol show job JOBID | grep -e Reason -e ReqTRES; scontrol show partition; sacctmgr show qos")
+		c.needs = append(c.needs, "scontrol show job JOBID | grep -e Reason -e ReqTRES", "scontrol show partition", "sacctmgr show qos")
 		return
 	}
 }

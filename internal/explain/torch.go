@@ -331,7 +331,7 @@ func (v *view) decideBuild() {
 	}
 	if other := v.otherPython(); other != nil && len(b.cpu) == 0 {
 		c := mk("env-not-activated", diag.Likely, *other)
-		c.needs = append(c.needs, "which python torchrun; python -c 'import sys, torch; print(sys.executable, torch.__file__, torch.__version__)'")
+		c.needs = append(c.needs, "which python torchrun", "python -c 'import sys, torch; print(sys.executable, torch.__file__, torch.__version__)'")
 		return
 	}
 	if len(b.cpu) > 0 {
@@ -361,7 +361,7 @@ func (v *view) decideBuild() {
 		c := mk("torch-cpu-build", diag.Likely, b.debian...)
 		c.args = mergeArgs(c.args, diag.Args{"installer": "debian", "env_kind": "system"})
 		c.ev = append(c.ev, v.evidence(p, dir+"/torch"))
-		c.needs = append(c.needs, "dpkg -S "+debianDir+"/torch; python3 -c 'import torch; print(torch.version.cuda)'")
+		c.needs = append(c.needs, "dpkg -S "+debianDir+"/torch", "python3 -c 'import torch; print(torch.version.cuda)'")
 		return
 	}
 	if len(noCUDA) > 0 {

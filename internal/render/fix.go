@@ -82,9 +82,7 @@ func Fix(w io.Writer, v *FixView, st Style, lang string) error {
 	x.cause()
 	if v.Plan == nil && v.Cause == nil && len(v.Decide) > 0 {
 		x.section(x.u.decide)
-		for _, c := range v.Decide {
-			x.p.line("    " + x.p.paint(cyan, Clean(c, false)))
-		}
+		x.p.needs(2, v.Decide, lang)
 	}
 	x.more()
 	x.patch(&ScriptPatch{v.Script, v.Patch, v.PatchSays}, "")

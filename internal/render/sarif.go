@@ -44,7 +44,11 @@ func SARIF(w io.Writer, rep *diag.Report, t diag.Texts, lang string) error {
 			msg += "\n" + x
 		}
 		for _, n := range f.Needs {
-			msg += "\n$ " + n
+			mark := "\n- "
+			if diag.IsCommand(n) {
+				mark = "\n$ "
+			}
+			msg += mark + diag.NeedText(n, lang)
 		}
 		res := m{"ruleId": f.ID, "ruleIndex": k, "level": sarifLevel(f.Severity), "kind": "fail", "message": text(msg),
 			"properties": m{"role": f.Role, "certainty": f.Certainty, "args": f.Args}}

@@ -168,7 +168,7 @@ func (x *textReport) decide(f *diag.Finding) {
 	if text != "" {
 		x.p.para(2, Clean(text, true))
 	}
-	x.commands(4, needs)
+	x.p.needs(2, needs, x.o.Lang)
 }
 
 // unshown returns the needs of a finding that stand nowhere above: the fix often
@@ -177,18 +177,14 @@ func (x *textReport) unshown(f *diag.Finding) []string {
 	var out []string
 	for _, n := range f.Needs {
 		if !x.shown[n] {
-			out = append(out, diag.NeedText(n, x.o.Lang))
+			out = append(out, n)
 			x.shown[n] = true
 		}
 	}
 	return out
 }
 
-func (x *textReport) commands(indent int, lines []string) {
-	for _, l := range lines {
-		x.p.line(strings.Repeat(" ", indent) + x.p.paint(cyan, Clean(l, false)))
-	}
-}
+func (x *textReport) commands(indent int, lines []string) { x.p.commands(indent, lines) }
 
 func (x *textReport) evidence(f *diag.Finding) {
 	for i, e := range f.Evidence {
@@ -299,7 +295,7 @@ func (x *textReport) brief(f *diag.Finding) {
 		}
 	}
 	if f.Role != diag.Symptom || x.o.Verbose { // what follows from the cause needs no deciding
-		x.commands(6, x.unshown(f))
+		x.p.needs(4, x.unshown(f), x.o.Lang)
 	}
 	if !x.o.Verbose {
 		return

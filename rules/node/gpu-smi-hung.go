@@ -11,5 +11,5 @@ var _ = Checks.Add("gpu-smi-hung", func(b *fact.Bundle, r *diag.Reporter) {
 		return
 	}
 	r.Hit("gpu-hardware-fault", diag.Possible, diag.Args{"seconds": itoa(s.Millis / 1000), "node": nodeName(b)}, b.Node.SMI.At).
-		Need("timeout 120 nvidia-smi -L; dmesg -T | grep -E 'NVRM|Xid' | tail")
+		Need("timeout 120 nvidia-smi -L").Need("dmesg -T | grep -E 'NVRM|Xid' | tail")
 })
