@@ -318,3 +318,35 @@ func TestExplainFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestNoOutputOfAJob: text in which nothing is known from jobs is no clean bill.
+func TestNoOutputOfAJob(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "hello.txt")
+	if err := os.WriteFile(path, []byte("hello world\n\nshopping list: milk, bread\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for lang, words := range map[string][]string{
+		"en": {"UNKNOWN  Nothing in what was given looks like the output of a job", "- the output of the job: the files that --output"},
+		"zh": {"无法判断  所给内容看起来不是作业的输出", "- 作业的输出：sbatch 的 --output 和 --error 所指的文件"},
+	} {
+		var out bytes.Buffer
+		code, errs := try(&out, "explain", "--lang", lang, path)
+		for _, w := range words {
+			if !strings.Contains(out.String(), w) {
+				t.Errorf("%s: no %q in\n%s%s", lang, w, &out, errs)
+			}
+		}
+		if code != exitUnsure {
+			t.Errorf("exit %d, want %d", code, exitUnsure)
+		}
+	}
+	log := filepath.Join(dir, "slurm-7.out")
+	if err := os.WriteFile(log, []byte("epoch 0 step 10 loss 2.3\nepoch 0 step 20 loss 2.2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if code, _ := try(&out, "explain", path, log); code != exitOK {
+		t.Errorf("with the log of a run: exit %d\n%s", code, &out)
+	}
+}

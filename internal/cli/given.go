@@ -217,6 +217,10 @@ func nothingToJudge(rep *diag.Report, l *fact.Logs) {
 		}
 	}
 	if lines > 0 {
+		if len(more.Needs) == 0 && !recognised(l) {
+			more.Args["variant"] = diag.NoOutput
+			need("the output of the job: the files that --output and --error of sbatch name")
+		}
 		return
 	}
 	rep.Verdict = diag.Unknown
@@ -228,6 +232,17 @@ func nothingToJudge(rep *diag.Report, l *fact.Logs) {
 	for _, s := range scripts {
 		need("ncclinic lint " + shellWord(s))
 	}
+}
+
+// recognised reports whether anything in the input is known from jobs: a
+// message, the progress of training, a listing, a script.
+func recognised(l *fact.Logs) bool {
+	for _, f := range l.Files {
+		if f.Kind != fact.KindLog && f.Kind != fact.KindBinary {
+			return true
+		}
+	}
+	return len(l.Events)+len(l.Exceptions)+len(l.Works)+len(l.Exits)+len(l.Streams)+len(l.Commands)+len(l.Texts)+len(l.Listing.Facts) > 0
 }
 
 // wholeCheck is the command that says whether a file is whole and readable.

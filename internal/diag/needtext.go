@@ -64,5 +64,6 @@ var needsZh = map[string]string{
 	"nccl-tests on one pair of GPUs, with NCCL_P2P_DISABLE=1 and with NCCL_SHM_DISABLE=1":   "在一对 GPU 上运行 nccl-tests，分别设置 NCCL_P2P_DISABLE=1 和 NCCL_SHM_DISABLE=1",
 	"NCCL_DEBUG=VERSION on every node":                                                      "在每个节点上设置 NCCL_DEBUG=VERSION",
 	"a run with NCCL_DEBUG=INFO and TORCH_NCCL_TRACE_BUFFER_SIZE=2000 (flight recorder)":    "设置 NCCL_DEBUG=INFO 和 TORCH_NCCL_TRACE_BUFFER_SIZE=2000（flight recorder）再运行一次",
+	"the output of the job: the files that --output and --error of sbatch name":             "作业的输出：sbatch 的 --output 和 --error 所指的文件",
 	"its last 2000 lines alone (tail -n 2000)":                                              "只读入最后 2000 行（tail -n 2000）",
 }

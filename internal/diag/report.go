@@ -16,6 +16,10 @@ const (
 	Unknown = "unknown"
 )
 
+// NoOutput is the variant of an undecided finding about text in which nothing is
+// known from jobs.
+const NoOutput = "no-output"
+
 // Role of a finding.
 type Role string
 

@@ -1,7 +1,7 @@
 package diag
 
 // Text is the prose of one rule in one language. Keys of Sections are the same
-// in every language: "why", "decide", "fix:ID", "message:VARIANT".
+// in every language: "why", "decide", "fix:ID", "message:VARIANT", "title:VARIANT".
 type Text struct {
 	Title    string // one line, with {placeholders}
 	Message  string // what was found, with {placeholders}; may be empty for causes
@@ -13,9 +13,13 @@ type Texts interface {
 	Text(id, lang string) (Text, bool)
 }
 
-// Title returns the headline of a finding: the cause's own, with the finding's arguments.
+// Title returns the headline of a finding: the cause's own, with the finding's
+// arguments, or that of the variant which Args["variant"] names.
 func Title(t Texts, f *Finding, lang string) string {
 	if x, ok := t.Text(f.ID, lang); ok && x.Title != "" {
+		if v := f.Args["variant"]; v != "" && x.Sections["title:"+v] != "" {
+			return Fill(x.Sections["title:"+v], f.Args)
+		}
 		return Fill(x.Title, f.Args)
 	}
 	if x, ok := t.Text(f.Rule, lang); ok && x.Title != "" {

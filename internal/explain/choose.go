@@ -44,6 +44,7 @@ func Explain(l *fact.Logs, set *diag.Set, o Options) diag.Report {
 	v.saidStuck()
 	v.storeLost()
 	v.decideJob()
+	v.decideArguments()
 	v.general()
 	v.statusOnly()
 	return v.report()

@@ -13,13 +13,16 @@ func (p *printer) commands(indent int, lines []string) {
 	}
 }
 
-// needs writes what would decide: commands as commands, words as a list.
+// needs writes what would decide: commands as commands, then words as a list.
 func (p *printer) needs(indent int, needs []string, lang string) {
 	for _, n := range needs {
 		if diag.IsCommand(n) {
 			p.commands(indent+2, []string{n})
-			continue
 		}
-		p.hang(indent, "- ", Clean(diag.NeedText(n, lang), false))
+	}
+	for _, n := range needs {
+		if !diag.IsCommand(n) {
+			p.hang(indent, "- ", Clean(diag.NeedText(n, lang), false))
+		}
 	}
 }

@@ -72,7 +72,9 @@ func (x *textReport) head() {
 		title = Clean(diag.Title(x.t, top, x.o.Lang), false)
 	case x.rep.Verdict == diag.Unknown:
 		title = x.ui.unknownTitle
-		if f := x.undecided(); f != nil {
+		if f := x.undecided(); f != nil && f.Args["variant"] == diag.NoOutput {
+			title = x.ui.noOutputTitle
+		} else if f != nil {
 			title = x.ui.undecidedTitle
 			if t := diag.Title(x.t, f, x.o.Lang); t != f.ID {
 				title = fmt.Sprintf(x.ui.undecidedWhy, strings.TrimRight(Clean(t, false), ".。"))

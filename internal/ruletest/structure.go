@@ -197,7 +197,7 @@ func prose(t *testing.T, base *rules.Base, f *rules.File) {
 	}
 	for k := range ref {
 		switch {
-		case k == "title" || k == "message" || k == "why" || k == "decide" || strings.HasPrefix(k, "message:"):
+		case k == "title" || k == "message" || k == "why" || k == "decide" || strings.HasPrefix(k, "message:") || strings.HasPrefix(k, "title:"):
 		case strings.HasPrefix(k, "fix:") && (fix[k[4:]] || f.Family() != "cause" && provedFix(base, f, k[4:])):
 		default:
 			t.Errorf("unknown section %q", k)
