@@ -3,6 +3,7 @@ package source
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
 	"github.com/ncclinic/ncclinic/internal/source/archive"
+	"github.com/ncclinic/ncclinic/internal/source/spool"
 	"github.com/ncclinic/ncclinic/internal/source/vfs"
 )
 
@@ -23,8 +25,10 @@ import (
 const (
 	maxManifest  = 8 << 20
 	maxLayers    = 1000
-	maxIndexes   = 4 // indexes within indexes
+	maxIndexes   = 4  // indexes within indexes
+	maxRead      = 64 // indexes that are read
 	maxManifests = 1000
+	maxOpText    = 32 << 20 // bytes of names in the layers of a compressed archive
 )
 
 // isLayout reports whether a tree is an OCI image layout (image-spec, image-layout.md).
@@ -48,26 +52,26 @@ type descriptor struct {
 }
 
 type manifest struct {
-	MediaType string       `json:"mediaType"`
-	Manifests []descriptor `json:"manifests"` // of an index
-	Config    descriptor   `json:"config"`
-	Layers    []descriptor `json:"layers"`
+	MediaType string          `json:"mediaType"`
+	Manifests few[descriptor] `json:"manifests"` // of an index
+	Config    descriptor      `json:"config"`
+	Layers    few[descriptor] `json:"layers"`
 }
 
 type dockerManifest struct {
-	Config   string   `json:"Config"`
-	RepoTags []string `json:"RepoTags"`
-	Layers   []string `json:"Layers"`
+	Config   string      `json:"Config"`
+	RepoTags few[string] `json:"RepoTags"`
+	Layers   few[string] `json:"Layers"`
 }
 
 type imageConfig struct {
 	Architecture string `json:"architecture"`
 	OS           string `json:"os"`
 	Config       struct {
-		Env        []string `json:"Env"`
-		Entrypoint []string `json:"Entrypoint"`
-		Cmd        []string `json:"Cmd"`
-		WorkingDir string   `json:"WorkingDir"`
+		Env        few[string] `json:"Env"`
+		Entrypoint few[string] `json:"Entrypoint"`
+		Cmd        few[string] `json:"Cmd"`
+		WorkingDir string      `json:"WorkingDir"`
 	} `json:"config"`
 }
 
@@ -97,7 +101,7 @@ func (t *Target) openLayout(ctx context.Context, f fs.FS, layers map[string][]ar
 		if at, err = blobPath(m.Config.Digest); err != nil {
 			return err
 		}
-		if err := l.json(at, &cfg); err != nil {
+		if err := l.blob(m.Config, &cfg); err != nil {
 			return err
 		}
 		for _, d := range m.Layers {
@@ -109,7 +113,7 @@ func (t *Target) openLayout(ctx context.Context, f fs.FS, layers map[string][]ar
 		}
 	} else {
 		t.Kind = KindDocker
-		var ms []dockerManifest
+		var ms few[dockerManifest]
 		if err := l.json("manifest.json", &ms); err != nil {
 			return err
 		}
@@ -126,7 +130,7 @@ func (t *Target) openLayout(ctx context.Context, f fs.FS, layers map[string][]ar
 		return errors.New("the image has no layers")
 	}
 	if len(paths) > maxLayers {
-		return fmt.Errorf("%d layers", len(paths))
+		return fmt.Errorf("%d layers, more than %d", len(paths), maxLayers)
 	}
 	t.Image = &Image{OS: cfg.OS, Arch: unameArch(cfg.Architecture), WorkDir: cfg.Config.WorkingDir, EnvAt: at, Platforms: plats,
 		Entrypoint: append(slices.Clone(cfg.Config.Entrypoint), cfg.Config.Cmd...), Env: map[string]string{}}
@@ -221,16 +225,20 @@ func (c counted) ReadAt(b []byte, off int64) (int, error) {
 
 // open opens a file of the layout; links of older docker save stay inside.
 func (l *layout) open(name string) (fs.File, error) {
-	name = path.Clean(strings.TrimPrefix(name, "/"))
+	name = inside(name)
 	if !fs.ValidPath(name) || name == "." {
 		return nil, fmt.Errorf("%q is no path inside of the image", name)
 	}
 	return l.f.Open(name)
 }
 
+// inside is a name of a manifest as a path in the image; one with a leading slash means
+// the same.
+func inside(name string) string { return path.Clean(strings.TrimLeft(name, "/")) }
+
 // resolve follows the links of a name that stands for a layer.
 func (l *layout) resolve(name string) string {
-	name = path.Clean(name)
+	name = inside(name)
 	for range 8 {
 		if _, ok := l.layers[name]; ok {
 			return name
@@ -244,19 +252,32 @@ func (l *layout) resolve(name string) string {
 	return name
 }
 
-func (l *layout) json(name string, v any) error {
+// text reads a manifest or a configuration.
+func (l *layout) text(name string) ([]byte, error) {
 	h, err := l.open(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer h.Close()
 	b, err := io.ReadAll(io.LimitReader(h, maxManifest+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	case len(b) > maxManifest:
-		return fmt.Errorf("%s: longer than any manifest", name)
+		return nil, fmt.Errorf("%s: longer than any manifest", name)
 	}
+	return b, nil
+}
+
+func (l *layout) json(name string, v any) error {
+	b, err := l.text(name)
+	if err != nil {
+		return err
+	}
+	return decode(name, b, v)
+}
+
+func decode(name string, b []byte, v any) error {
 	if err := json.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -287,11 +308,8 @@ func (l *layout) choose(want string) (manifest, []string, error) {
 		return top, nil, err
 	}
 	var all []found
-	if err := l.collect(top, 0, &all); err != nil {
-		return top, nil, err
-	}
-	if len(all) == 0 {
-		return top, nil, errors.New("index.json names no image")
+	if why := l.collect(top, 0, map[string]bool{}, &all); len(all) == 0 {
+		return top, nil, errors.Join(errors.New("index.json names no image"), why)
 	}
 	var names []string
 	for _, f := range all {
@@ -303,21 +321,17 @@ func (l *layout) choose(want string) (manifest, []string, error) {
 	if err != nil {
 		return top, nil, err
 	}
-	p, err := blobPath(all[pick].d.Digest)
-	if err != nil {
-		return top, nil, err
-	}
 	var m manifest
-	return m, names, errors.Join(l.json(p, &m))
+	err = l.blob(all[pick].d, &m)
+	return m, names, err
 }
 
-func (l *layout) collect(m manifest, depth int, out *[]found) error {
-	if depth > maxIndexes {
-		return errors.New("indexes within indexes")
-	}
+// collect lists the images of an index and of those in it. What it cannot follow is
+// passed over; why is what stands in the way, for the case that nothing is left.
+func (l *layout) collect(m manifest, depth int, seen map[string]bool, out *[]found) (why error) {
 	for _, d := range m.Manifests {
 		if len(*out) == maxManifests {
-			return nil
+			break
 		}
 		if d.Annotations["vnd.docker.reference.type"] == "attestation-manifest" {
 			continue
@@ -329,29 +343,46 @@ func (l *layout) collect(m manifest, depth int, out *[]found) error {
 				continue
 			}
 		}
-		if strings.Contains(d.MediaType, "index") || strings.Contains(d.MediaType, "manifest.list") {
-			p, err := blobPath(d.Digest)
-			if err != nil {
-				return err
-			}
+		p, err := blobPath(d.Digest)
+		switch index := strings.Contains(d.MediaType, "index") || strings.Contains(d.MediaType, "manifest.list"); {
+		case err != nil:
+		case index && (depth == maxIndexes || len(seen) == maxRead):
+			err = errors.New("too many indexes within indexes")
+		case index && seen[p]:
+			err = fmt.Errorf("%s: an index that names itself, or is named twice", p)
+		case index:
+			seen[p] = true
 			var sub manifest
-			if err := l.json(p, &sub); err != nil {
-				if errors.Is(err, fs.ErrNotExist) {
-					continue // an index may name what was not copied along
-				}
-				return err
+			if err = l.blob(d, &sub); err == nil {
+				err = l.collect(sub, depth+1, seen, out)
 			}
-			if err := l.collect(sub, depth+1, out); err != nil {
-				return err
-			}
-			continue
+		case !exists(l.f, p): // an index may name what was not copied along
+			err = fmt.Errorf("%s is not there", p)
+		default:
+			*out = append(*out, found{d, plat})
 		}
-		if p, err := blobPath(d.Digest); err != nil || !exists(l.f, p) && l.layers == nil {
-			continue
+		if why == nil {
+			why = err
 		}
-		*out = append(*out, found{d, plat})
 	}
-	return nil
+	return why
+}
+
+// blob reads the manifest, index or configuration that a descriptor names. One that is
+// not what its digest says is still looked at, and that is told.
+func (l *layout) blob(d descriptor, v any) error {
+	p, err := blobPath(d.Digest)
+	if err != nil {
+		return err
+	}
+	b, err := l.text(p)
+	if err != nil {
+		return err
+	}
+	if sum, ok := strings.CutPrefix(d.Digest, "sha256:"); ok && fmt.Sprintf("%x", sha256.Sum256(b)) != strings.ToLower(sum) {
+		l.t.Problems = append(l.t.Problems, fact.Problem{What: p, Why: "its content is not what its digest says: it was changed or damaged"})
+	}
+	return decode(p, b, v)
 }
 
 // pickPlatform chooses among n images.
@@ -430,7 +461,7 @@ func unameArch(s string) string {
 func (t *Target) readStream(ctx context.Context, r io.Reader) (*vfs.FS, map[string][]archive.Op, error) {
 	f := vfs.New(archive.MaxNames)
 	layers := map[string][]archive.Op{}
-	names := 0
+	names, text := 0, 0
 	member := func(name string, size int64, r io.Reader) (bool, error) {
 		if !layerName(name) || size == 0 {
 			return false, nil
@@ -445,19 +476,24 @@ func (t *Target) readStream(ctx context.Context, r io.Reader) (*vfs.FS, map[stri
 		defer z.Close()
 		p := &peeker{r: z}
 		if head, _ := p.peek(512); !isTar(head) && !zeros(head) {
-			if len(head) > 0 && head[0] == '{' { // a manifest or configuration
+			if strings.HasPrefix(strings.TrimLeft(string(head), " \t\r\n"), "{") { // a manifest or configuration
 				b, err := io.ReadAll(io.LimitReader(p, maxManifest))
 				if err != nil {
 					return false, err
 				}
-				return true, f.Add(vfs.Entry{Name: name, Mode: 0o644, Size: int64(len(b)), Data: strings.NewReader(string(b))})
+				kept := spool.NewSparse(t.store)
+				if err := kept.Keep(b, 0); err != nil {
+					return false, err
+				}
+				return true, f.Add(vfs.Entry{Name: name, Mode: 0o644, Size: int64(len(b)), Data: kept})
 			}
 			return true, nil
 		}
 		ops := []archive.Op{}
 		err = archive.Tar(ctx, p, archive.TarOptions{Store: t.store, Layer: true}, func(o archive.Op) error {
-			if names++; names > archive.MaxNames {
-				return vfs.ErrFull
+			names, text = names+1, text+len(o.Name)+len(o.Link)
+			if names > archive.MaxNames || text > maxOpText {
+				return fmt.Errorf("%w (more than %d, or %d MB of names, in its layers)", vfs.ErrFull, archive.MaxNames, maxOpText>>20)
 			}
 			ops = append(ops, o)
 			return nil

@@ -69,32 +69,32 @@ type CondaIndex struct {
 
 // ReadCondaIndex reads info/index.json of a package's tree.
 func ReadCondaIndex(f fs.FS) (CondaIndex, error) {
-	var x CondaIndex
+	x, _, err := readCondaIndex(f)
+	return x, err
+}
+
+func readCondaIndex(f fs.FS) (x CondaIndex, text []byte, err error) {
 	h, err := f.Open("info/index.json")
 	if err != nil {
-		return x, err
+		return x, nil, err
 	}
 	defer h.Close()
-	b, err := io.ReadAll(io.LimitReader(h, 1<<20))
+	text, err = io.ReadAll(io.LimitReader(h, 1<<20))
 	if err != nil {
-		return x, fmt.Errorf("info/index.json: %w", err)
+		return x, nil, fmt.Errorf("info/index.json: %w", err)
 	}
-	if err := json.Unmarshal(b, &x); err != nil {
-		return x, fmt.Errorf("info/index.json: %w", err)
+	if err := json.Unmarshal(text, &x); err != nil {
+		return x, nil, fmt.Errorf("info/index.json: %w", err)
 	}
 	if x.Name == "" || x.Version == "" {
-		return x, fmt.Errorf("info/index.json names no package")
+		return x, nil, fmt.Errorf("info/index.json names no package")
 	}
-	return x, nil
+	return x, text, nil
 }
 
 // AddCondaRecord puts the record of a package where conda puts it in an environment.
 func AddCondaRecord(f *vfs.FS) error {
-	x, err := ReadCondaIndex(f)
-	if err != nil {
-		return err
-	}
-	b, err := fs.ReadFile(f, "info/index.json")
+	x, b, err := readCondaIndex(f)
 	if err != nil {
 		return err
 	}

@@ -8,11 +8,15 @@ import (
 	"bufio"
 	"bytes"
 	"compress/bzip2"
+	"errors"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
+	"github.com/ulikunitz/xz/lzma"
 )
 
 // maxWindow bounds what a zstd or xz stream may make us allocate. conda writes
@@ -62,9 +66,9 @@ func Decompress(r io.Reader) (io.ReadCloser, string, error) {
 		if err != nil {
 			return nil, f, err
 		}
-		return z.IOReadCloser(), f, nil
+		return zstdReader{z.IOReadCloser()}, f, nil
 	case Xz:
-		z, err := (xz.ReaderConfig{DictCap: maxWindow}).NewReader(br)
+		z, err := (xz.ReaderConfig{DictCap: lzma.MinDictCap}).NewReader(newXZGuard(br)) // DictCap is the least that it makes room for
 		if err != nil {
 			return nil, f, err
 		}
@@ -73,4 +77,31 @@ func Decompress(r io.Reader) (io.ReadCloser, string, error) {
 		return io.NopCloser(bzip2.NewReader(br)), f, nil
 	}
 	return io.NopCloser(br), f, nil
+}
+
+// zstdReader says what of a stream may have been refused.
+type zstdReader struct{ io.ReadCloser }
+
+func (z zstdReader) Read(b []byte) (int, error) {
+	n, err := z.ReadCloser.Read(b)
+	if errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+		err = fmt.Errorf("%w (windows of more than %d MB are refused)", err, maxWindow>>20)
+	}
+	return n, err
+}
+
+// maxTail is what stands behind the end of a tar archive in a compressed stream at
+// most, so that its checksum is reached: tar pads to 10 KB, or to what -b says.
+const maxTail = 4 << 20
+
+// tail reads what is left of a stream behind its archive, so that the checksum at the end
+// is compared. What is no compressed data any more is no fault: gzip passes over it too.
+func tail(r io.Reader) error {
+	_, err := io.Copy(io.Discard, io.LimitReader(r, maxTail))
+	var bz bzip2.StructuralError
+	switch {
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch), errors.As(err, &bz) && strings.Contains(string(bz), "magic"):
+		return nil
+	}
+	return err
 }

@@ -84,6 +84,9 @@ func Tar(ctx context.Context, r io.Reader, o TarOptions, add func(Op) error) err
 	for n := 0; ; n++ {
 		h, err := tr.Next()
 		if err == io.EOF {
+			if o.At == nil {
+				return tail(in)
+			}
 			return nil
 		}
 		if err != nil {
@@ -142,8 +145,8 @@ func (o TarOptions) member(h *tar.Header) (op Op, ok bool) {
 			return op, true
 		}
 		if rest, is := strings.CutPrefix(base, ".wh."); is {
-			if strings.HasPrefix(rest, ".wh.") {
-				return op, false // .wh..wh.plnk and the like: bookkeeping of AUFS
+			if strings.HasPrefix(rest, ".wh.") || rest == "" || rest == "." || rest == ".." {
+				return op, false // .wh..wh.plnk and the like: bookkeeping of AUFS; or no name at all
 			}
 			op.Name, op.Do = dir+rest, OpWhiteout
 			return op, true

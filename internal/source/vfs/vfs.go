@@ -22,6 +22,10 @@ const (
 	maxLinks = 40   // followed on the way to one file, as the kernel does
 )
 
+// maxText bounds the bytes of all names and links of a tree. The names of a quarter of a
+// million files of a real image have 8 MB.
+const maxText = 32 << 20
+
 var (
 	// ErrEscapes means that a name leads out of the tree.
 	ErrEscapes = errors.New("the name leads out of the archive")
@@ -41,6 +45,7 @@ type FS struct {
 	root  *node
 	max   int
 	added int
+	text  int // bytes of names and links
 	layer uint16
 }
 
@@ -110,14 +115,17 @@ func (f *FS) Add(e Entry) error {
 		old.mode, old.layer = e.Mode, f.layer
 		return nil
 	}
-	if err := f.count(); err != nil {
+	if len(e.Link) > maxName {
+		return ErrName
+	}
+	if err := f.count(len(base) + len(e.Link)); err != nil {
 		return err
 	}
-	n := &node{name: base, mode: e.Mode, size: max(e.Size, 0), data: e.Data, link: e.Link, layer: f.layer}
+	n := &node{name: strings.Clone(base), mode: e.Mode, size: max(e.Size, 0), data: e.Data, link: e.Link, layer: f.layer}
 	if e.Mode.IsDir() {
 		n.kids = map[string]*node{}
 	}
-	dir.kids[base] = n
+	dir.kids[n.name] = n
 	return nil
 }
 
@@ -173,9 +181,13 @@ func (f *FS) prune(n *node) {
 	}
 }
 
-func (f *FS) count() error {
+// count takes a node with so many bytes of text into account.
+func (f *FS) count(text int) error {
 	if f.added >= f.max {
 		return fmt.Errorf("%w (more than %d)", ErrFull, f.max)
+	}
+	if f.text += text; f.text > maxText {
+		return fmt.Errorf("%w (their names have more than %d MB)", ErrFull, maxText>>20)
 	}
 	f.added++
 	return nil
@@ -212,9 +224,10 @@ func (f *FS) makeDirs(parts []string) (*node, error) {
 			}
 		}
 		if k == nil || !k.mode.IsDir() {
-			if err := f.count(); err != nil {
+			if err := f.count(len(p)); err != nil {
 				return nil, err
 			}
+			p = strings.Clone(p) // not the whole path
 			k = &node{name: p, mode: fs.ModeDir | 0o755, kids: map[string]*node{}, layer: f.layer}
 			n.kids[p] = k
 		}
