@@ -308,8 +308,10 @@ func (l *layout) choose(want string) (manifest, []string, error) {
 		return top, nil, err
 	}
 	var all []found
-	if why := l.collect(top, 0, map[string]bool{}, &all); len(all) == 0 {
-		return top, nil, errors.Join(errors.New("index.json names no image"), why)
+	if why := l.collect(top, 0, map[string]bool{}, &all); len(all) == 0 && why != nil {
+		return top, nil, fmt.Errorf("index.json names no image: %w", why)
+	} else if len(all) == 0 {
+		return top, nil, errors.New("index.json names no image")
 	}
 	var names []string
 	for _, f := range all {
@@ -357,7 +359,7 @@ func (l *layout) collect(m manifest, depth int, seen map[string]bool, out *[]fou
 				err = l.collect(sub, depth+1, seen, out)
 			}
 		case !exists(l.f, p): // an index may name what was not copied along
-			err = fmt.Errorf("%s is not there", p)
+			err = fmt.Errorf("%s: no such blob", p)
 		default:
 			*out = append(*out, found{d, plat})
 		}

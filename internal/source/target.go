@@ -379,6 +379,9 @@ func tarError(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("the time limit was hit while it was read: %w", err)
 	}
+	if errors.Is(err, vfs.ErrFull) || errors.Is(err, spool.ErrFull) {
+		return fmt.Errorf("beyond what is examined of one archive: %w", err)
+	}
 	return fmt.Errorf("the archive is damaged or cut: %w", err)
 }
 

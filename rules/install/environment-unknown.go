@@ -30,6 +30,15 @@ var _ = Checks.Add("environment-unknown", func(b *fact.Bundle, r *diag.Reporter)
 	case w == nil && py.Exe.IsKnown() && py.Version.State == fact.Failed:
 		a["variant"], a["reason"] = "path", py.Version.Why
 		r.Hit("environment-unknown", diag.Proven, a, py.Exe.At).Need(live)
+	case w == nil && py.Exe.IsKnown() && notSeen(b) != "":
+		a["variant"], a["reason"] = "packages", notSeen(b)
+		r.Hit("environment-unknown", diag.Proven, a, py.Exe.At).Need(live)
+	case w != nil && w.Form == fact.FormNamespace && barred(b, w) != "":
+		a["variant"], a["reason"] = "nccl", barred(b, w)
+		r.Hit("environment-unknown", diag.Proven, a, fact.File(w.Dir)).Need(live)
+	case w != nil && w.Form == "" && w.Version.State == fact.Failed && !w.NCCL.IsKnown() && w.NCCL.State != fact.Failed:
+		a["variant"], a["reason"] = "nccl", w.Version.Why
+		r.Hit("environment-unknown", diag.Proven, a, w.Version.At).Need(live)
 	case w != nil && w.Form == "" && w.NCCL.State == fact.Failed && w.Accel() != fact.AccelCPU:
 		a["variant"], a["reason"] = "nccl", w.NCCL.Why
 		r.Hit("environment-unknown", diag.Proven, a, w.NCCL.At).Need(live)
@@ -38,3 +47,13 @@ var _ = Checks.Add("environment-unknown", func(b *fact.Bundle, r *diag.Reporter)
 		r.Hit("environment-unknown", diag.Proven, a, b.Node.Driver.At).Need("nvidia-smi")
 	}
 })
+
+// barred says why the folder of a torch, which looks like one without code, could not be read.
+func barred(b *fact.Bundle, w *fact.Torch) string {
+	for _, p := range b.Problems {
+		if p.What == w.Dir+"/__init__.py" {
+			return p.What + ": " + p.Why
+		}
+	}
+	return ""
+}

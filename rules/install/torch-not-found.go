@@ -6,7 +6,7 @@ import (
 )
 
 var _ = Checks.Add("torch-not-found", func(b *fact.Bundle, r *diag.Reporter) {
-	if len(b.Torch) > 0 || imports(b) {
+	if len(b.Torch) > 0 || imports(b) || notSeen(b) != "" {
 		return
 	}
 	seen := false
@@ -17,7 +17,7 @@ var _ = Checks.Add("torch-not-found", func(b *fact.Bundle, r *diag.Reporter) {
 	if !seen {
 		c = diag.Likely // not one folder of packages could be found: perhaps the path was not understood
 	}
-	if unreadable(b) {
+	if unreadable(b) != "" {
 		c = diag.Likely // the import fails for this user, but a torch may be there
 	}
 	a := args(b)
@@ -42,14 +42,27 @@ func firstWith(b *fact.Bundle) string {
 	return ""
 }
 
-// unreadable reports whether a folder of packages could not be read.
-func unreadable(b *fact.Bundle) bool {
+// unreadable says which folder of packages could not be read, and why; "" when all could.
+func unreadable(b *fact.Bundle) string {
 	for _, e := range b.Python.Path {
 		for _, p := range b.Problems {
 			if e.Kind != fact.PathStdlib && p.What == e.Dir {
-				return true
+				return p.What + ": " + p.Why
 			}
 		}
 	}
-	return false
+	return ""
+}
+
+// notSeen says what of an artefact could not be read, so that a torch may be there. What
+// this user may not read here, the job may read where it runs: of a live environment
+// the import fails for the same reason.
+func notSeen(b *fact.Bundle) string {
+	if b.Target.Kind == "" {
+		return ""
+	}
+	if b.Python.Base.State == fact.Failed {
+		return b.Python.Base.Why
+	}
+	return unreadable(b)
 }

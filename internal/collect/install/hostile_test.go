@@ -163,8 +163,12 @@ func TestDenied(t *testing.T) {
 		t.Errorf("torch %+v, problems %v", b.Torch, b.Problems)
 	}
 	b = run(t, denied{m, "/opt/py/lib"}, env, Options{})
-	if !b.Python.Version.IsKnown() || b.Python.Base.State != fact.Failed {
+	if !b.Python.Version.IsKnown() || b.Python.Base.State != fact.Failed || b.Python.Base.Why != "/opt/py/lib/python3.11/os.py: permission denied" {
 		t.Errorf("%+v", b.Python)
+	}
+	b = run(t, denied{m, "/opt/py/bin"}, env, Options{})
+	if !b.Python.Exe.IsAbsent() || len(b.Problems) != 1 || b.Problems[0].What != "/opt/py/bin" {
+		t.Errorf("a folder of PATH: %+v, problems %v", b.Python.Exe, b.Problems)
 	}
 }
 

@@ -138,6 +138,7 @@ func (c *collector) choose() (interp, error) {
 	switch {
 	case chosen.exe == "":
 		c.py.Exe = fact.None[string](envAt("PATH", c.m.Env["PATH"]))
+		c.barredPath()
 	case chosen.err != nil:
 		c.py.Exe = fact.Fail[string](chosen.err.Error(), fact.File(chosen.exe))
 	default:
@@ -145,6 +146,16 @@ func (c *collector) choose() (interp, error) {
 		c.py.Real = fact.Of(chosen.real, fact.File(chosen.exe))
 	}
 	return chosen, nil
+}
+
+// barredPath names the folders of PATH in which no program could be looked for: a
+// shell of this user passes over them, and one of the image's own user does not.
+func (c *collector) barredPath() {
+	for _, dir := range c.searchDirs() {
+		if n := c.t.at(path.Join(dir, "python3")); n.err != nil && !gone(n.err) && !errors.Is(n.err, errLoop) {
+			c.b.AddProblem(dir, short(n.err).Error())
+		}
+	}
 }
 
 // identity tells environments apart: python, python3 and python3.11 of one

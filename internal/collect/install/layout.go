@@ -156,6 +156,9 @@ func (c *collector) prefixes(l *layout, dir string, at fact.Evidence) {
 	if !found {
 		l.base = path.Dir(dir)
 		reason := fmt.Sprintf("no %s/os.py above %s: the base installation was moved or removed", l.ver.dir(), dir)
+		if why := c.barred(dir, l.ver); why != "" {
+			reason = why
+		}
 		c.py.Base = fact.Fail[string](reason, fact.File(dir))
 		c.b.AddProblem(dir, reason)
 	} else {
@@ -173,6 +176,20 @@ func (c *collector) prefixes(l *layout, dir string, at fact.Evidence) {
 			}
 		}
 	}
+}
+
+// barred says what keeps this user from the standard library above a folder, "" when
+// it is only not there.
+func (c *collector) barred(dir string, ver pyver) string {
+	for _, d := range upwards(dir) {
+		for _, lib := range libdirs {
+			p := path.Join(d, lib, ver.dir(), "os.py")
+			if n := c.t.at(p); n.err != nil && !gone(n.err) {
+				return why(p, short(n.err))
+			}
+		}
+	}
+	return ""
 }
 
 // searchUp looks for the standard library in dir and the folders above it.

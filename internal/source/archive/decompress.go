@@ -85,7 +85,7 @@ type zstdReader struct{ io.ReadCloser }
 func (z zstdReader) Read(b []byte) (int, error) {
 	n, err := z.ReadCloser.Read(b)
 	if errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded) {
-		err = fmt.Errorf("%w (windows of more than %d MB are refused)", err, maxWindow>>20)
+		err = fmt.Errorf("%w: windows of more than %d MB are refused", err, maxWindow>>20)
 	}
 	return n, err
 }

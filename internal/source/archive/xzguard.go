@@ -108,7 +108,7 @@ func (g *xzGuard) block() error {
 		size = (2 | int64(bits&1)) << (bits/2 + 11)
 	}
 	if size > maxWindow {
-		return fmt.Errorf("it wants a dictionary of %d MB, more than %d", size>>20, int64(maxWindow)>>20)
+		return fmt.Errorf("its dictionary is larger than %d MB", int64(maxWindow)>>20)
 	}
 	g.packed, g.pass, g.next = 0, int64(n), g.chunk
 	return nil
