@@ -2,6 +2,7 @@ package lint
 
 import (
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var _ = Checks.Add("commented-sbatch", func(c *Ctx) {
@@ -9,8 +10,19 @@ var _ = Checks.Add("commented-sbatch", func(c *Ctx) {
 		return
 	}
 	for _, x := range c.S.Stray {
-		if x.Kind == fact.StrayCommented && (c.S.FirstCmd.Line == 0 || x.Line < c.S.FirstCmd.Line) {
+		if c.S.FirstCmd.Line > 0 && x.Line >= c.S.FirstCmd.Line {
+			continue
+		}
+		switch x.Kind {
+		case fact.StrayCommented:
 			c.Hit(x.Pos, "options", optText(x.Options))
+		case fact.StrayLower:
+			if len(x.Options) > 0 && len(c.S.Directives) > 0 && !submits.MatchString(x.Text) {
+				c.Hit(x.Pos, "variant", "lower", "options", optText(x.Options))
+			}
 		}
 	}
 })
+
+// submits is a note on how to submit the file: it ends in a script.
+var submits = lazyre.New(`(?:\.(?:sh|bash|sbatch|slurm|job|sub)|\$0)["']?\s*$`)

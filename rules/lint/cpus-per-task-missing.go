@@ -18,10 +18,14 @@ var _ = Checks.Add("cpus-per-task-missing", func(c *Ctx) {
 		}
 	}
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
-		if len(c.out) > 0 || !distributed(l) {
+		if len(c.out) > 0 {
 			return
 		}
-		if n := c.nproc(l); n >= 2 {
+		n := hydraProcs(l)
+		if distributed(l) {
+			n = c.nproc(l)
+		}
+		if n >= 2 {
 			c.Hit(l.Pos, "nproc", itoa(n))
 		}
 	})

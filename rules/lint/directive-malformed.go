@@ -89,7 +89,10 @@ var _ = Checks.Add("directive-malformed", func(c *Ctx) {
 				r.Edit(from, from+len(e.Text), d+w)
 			}
 		case fact.RefuseWord:
-			c.Hit(e.Pos, "variant", "word", "word", clip(e.Text, 60))
+			r := c.Hit(e.Pos, "variant", "word", "word", clip(e.Text, 60))
+			if from, to, ok := c.looseValue(e); ok {
+				r.Edit(from, to, "=")
+			}
 			return
 		case fact.RefuseQuote:
 			c.Hit(e.Pos, "variant", "quote", "word", clip(e.Text, 60))
@@ -106,5 +109,29 @@ var _ = Checks.Add("directive-malformed", func(c *Ctx) {
 	}
 })
 
-// unclosed is a value that begins a command substitution and does not end it.
-var unclosed = lazyre.New("\\$\\([^)]*$|^[^`]*`[^`]*$")
+// unclosed is a value that begins a substitution and does not end it.
+var unclosed = lazyre.New("\\$\\([^)]*$|\\$\\{[^}]*$|^[^`]*`[^`]*$")
+
+// looseValue finds the "=" between an option that needs no value and the value
+// that was meant for it, with the blanks around: --exclusive = user.
+func (c *Ctx) looseValue(e fact.DirectiveError) (from, to int, ok bool) {
+	l := c.S.Line(e.Pos.Line)
+	if !strings.HasPrefix(e.Text, "=") || e.Pos.Col < 1 || e.Pos.Col > len(l) {
+		return 0, 0, false
+	}
+	for i := range c.S.Directives {
+		d := &c.S.Directives[i]
+		if end := d.Col - 1 + len(d.Written); d.Line == e.Pos.Line && !d.HasValue && strings.HasPrefix(d.Written, "--") && end < e.Pos.Col && strings.TrimSpace(l[end:e.Pos.Col-1]) == "" {
+			to := e.Pos.Col
+			for to < len(l) && (l[to] == ' ' || l[to] == '\t') {
+				to++
+			}
+			if to == len(l) || l[to] == '#' || l[to] == '=' || l[to] == '-' {
+				return 0, 0, false
+			}
+			base, _, _ := c.S.LineRange(e.Pos.Line)
+			return base + end, base + to, true
+		}
+	}
+	return 0, 0, false
+}

@@ -122,7 +122,7 @@ func (c *Ctx) nproc(l *fact.Launch) int {
 	// A count of what the node has: nvidia-smi -L | wc -l.
 	if hs := c.S.HolesOf(l.Nproc.Val); len(hs) == 1 && l.Kind != fact.LaunchAccelerate && len([]rune(l.Nproc.Val)) == 1 {
 		h := hs[0]
-		count := h.Kind == "cmd" && strings.Contains(h.Text, "nvidia-smi") && (strings.Contains(h.Text, "wc -l") || strings.Contains(h.Text, "grep -c")) ||
+		count := h.Kind == "cmd" && strings.Contains(h.Text, "nvidia-smi") && (strings.Contains(h.Text, "wc -l") || strings.Contains(h.Text, "grep -c") || strings.Contains(h.Text, "query-gpu=count")) ||
 			h.Kind == "cmd" && (strings.Contains(h.Text, "SLURM_JOB_GPUS") || strings.Contains(h.Text, "SLURM_STEP_GPUS")) && (strings.Contains(h.Text, "wc -l") || strings.Contains(h.Text, "NF")) || h.Name == "SLURM_GPUS_ON_NODE"
 		if count && !(h.Step && (c.S.Request.GPUsPerTask > 0 || c.stepOf(l) != nil && c.stepOf(l).GPUsPerTask > 0)) {
 			return c.gpus()

@@ -1,6 +1,8 @@
 package lint
 
 import (
+	"strings"
+
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 )
@@ -28,6 +30,10 @@ var _ = Checks.Add("missing-rdzv", func(c *Ctx) {
 		}
 		if l.Kind == fact.LaunchDeepSpeed && st.Tool == "srun" && !st.Unknown && st.EffNodes >= 2 && st.EffTPN == 1 && !given(l.Hostfile) && !given(l.NodeRank) && !c.assigned("DLTS_HOSTFILE") {
 			c.Hit(l.Pos, "variant", "deepspeed", "launcher", "deepspeed", "nodes", itoa(st.EffNodes))
+			return
+		}
+		if c.rankless(l, st) {
+			c.Hit(l.Pos, "variant", "noderank", "launcher", "rank", "name", show(l), "nodes", itoa(st.EffNodes))
 			return
 		}
 		if !elastic(l) {
@@ -65,3 +71,21 @@ var _ = Checks.Add("missing-rdzv", func(c *Ctx) {
 		}
 	})
 })
+
+// rankless reports a launcher that meets by the static backend, the default, and
+// is not told which node it is on: each takes itself for node 0.
+func (c *Ctx) rankless(l *fact.Launch, st *fact.Step) bool {
+	if st.Unknown || st.EffNodes < 2 || st.EffTPN != 1 || l.Guessed || l.Standalone || given(l.NodeRank) || !given(l.Nnodes) || given(l.Backend) && l.Backend.Text != "static" {
+		return false
+	}
+	if n, known := num(l.Nnodes); known && n < 2 || strings.Contains(l.Nnodes.Text, ":") {
+		return false
+	}
+	switch {
+	case elastic(l):
+		return (given(l.Endpoint) || given(l.MasterAddr)) && !c.assigned("PET_NODE_RANK") && !c.assigned("PET_RDZV_BACKEND")
+	case l.Kind == fact.LaunchAccelerate:
+		return given(l.MasterAddr) && !given(l.Config) // a file may name another backend
+	}
+	return false
+}

@@ -56,6 +56,7 @@ var secretShapes = []struct {
 
 // longToken reports whether a line has a run of 20 characters that tokens are
 // made of, with a digit in it: the patterns are slow and most lines have none.
+// What follows "hf_" may be letters alone.
 func longToken(l []byte) bool {
 	const run = 20
 	for i := 0; i+run <= len(l); {
@@ -69,11 +70,11 @@ func longToken(l []byte) bool {
 			i = j + 1
 			continue
 		}
-		digit := false
+		from, digit := i, false
 		for ; i < len(l) && tokenChar[l[i]]; i++ {
 			digit = digit || l[i] >= '0' && l[i] <= '9'
 		}
-		if digit {
+		if digit || bytes.Contains(l[from:i], []byte("hf_")) {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
 var _ = Checks.Add("slurm-var-unset", func(c *Ctx) {
@@ -36,12 +37,26 @@ var _ = Checks.Add("slurm-var-unset", func(c *Ctx) {
 		seen[r.Name] = true
 		h := c.Hit(r.Pos, "name", r.Name, "option", opts[0])
 		q := &c.S.Request
-		if q.Nodes == 0 && q.Tasks == 0 && q.TasksPerNode == 0 && !q.GPUAsked || r.Name == "SLURM_NTASKS" || r.Name == "SLURM_NPROCS" {
+		if q.Nodes == 0 && q.Tasks == 0 && q.TasksPerNode == 0 && !q.GPUAsked || (r.Name == "SLURM_NTASKS" || r.Name == "SLURM_NPROCS") && !c.counts(r.Name) {
 			h.Sev(diag.Note)
 			h.Args["variant"] = "perhaps"
 		}
 	}
 })
+
+// counts reports whether a launcher takes a variable of the batch shell alone
+// for a number of nodes or processes: without a value it refuses to start.
+func (c *Ctx) counts(name string) bool {
+	found := false
+	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
+		for _, w := range []fact.Word{l.Nnodes, l.Nproc} {
+			if hs := c.S.HolesOf(w.Val); len(hs) == 1 && len([]rune(w.Val)) == 1 && hs[0].Name == name && !hs[0].Step && !hs[0].Def {
+				found = found || elastic(l)
+			}
+		}
+	})
+	return found
+}
 
 // gives reports whether the script gives up in the lines after a test.
 func gives(c *Ctx, line int) bool {

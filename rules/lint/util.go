@@ -100,6 +100,25 @@ func gpuArg(l *fact.Launch) (fact.Word, int) {
 	return fact.Word{}, 0
 }
 
+// hydraProcs is how many processes Hydra's launcher for torchrun starts; 0: none
+// or not known.
+func hydraProcs(l *fact.Launch) int {
+	launcher, n := false, 0
+	for _, w := range l.Args {
+		name, val, _ := strings.Cut(strings.TrimLeft(w.Text, "+"), "=")
+		switch name {
+		case "hydra/launcher":
+			launcher = val == "torchrun"
+		case "hydra.launcher.nproc_per_node":
+			n, _ = strconv.Atoi(val)
+		}
+	}
+	if !launcher {
+		return 0
+	}
+	return n
+}
+
 func localhost(v string) bool {
 	h := v
 	if i := strings.LastIndexByte(v, ':'); i >= 0 && !strings.Contains(v, "::") {
@@ -230,7 +249,7 @@ func (c *Ctx) findRanks() []rankUse {
 				u.harmless, u.why = true, "c10d"
 			case l.Standalone:
 				u.harmless, u.why = true, "one"
-			case st.EffNodes == 1 || c.nodes() == 0 && st.EffNodes == 0 || c.perNode(l):
+			case st.EffNodes == 1 || c.nodes() <= 1 && st.EffNodes == 0 || c.perNode(l):
 				u.harmless, u.why = true, "one"
 			case l.Open:
 				u.harmless, u.why = true, "c10d"

@@ -26,7 +26,10 @@ func (p *parser) body() {
 	s := p.s
 	p.placeholders()
 	switch s.Shell {
-	case "csh", "tcsh", "fish", "python", "perl", "other":
+	case "python":
+		p.quoteStrays()
+		return
+	case "csh", "tcsh", "fish", "perl", "other":
 		return
 	}
 	src := s.Src

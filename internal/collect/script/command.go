@@ -981,6 +981,9 @@ func (p *parser) quoteStrays() {
 	if len(s.Stray) == 0 {
 		return
 	}
+	if s.Shell == "python" {
+		p.strings = append(p.strings, tripleQuoted(s.Src)...)
+	}
 	in := func(line int) bool {
 		if s.Syntax != nil && line > s.Syntax.Line {
 			return true // what stands after it could not be read: perhaps a here-document
@@ -1002,4 +1005,34 @@ func (p *parser) quoteStrays() {
 			s.Stray[i].Kind = fact.StrayQuoted
 		}
 	}
+}
+
+// tripleQuoted lists first and last lines of the long strings of a Python
+// program: scripts that it writes stand in them.
+func tripleQuoted(src []byte) [][2]int {
+	var out [][2]int
+	line, first, open := 1, 0, byte(0)
+	for i := 0; i < len(src); i++ {
+		c := src[i]
+		switch {
+		case c == '\n':
+			line++
+		case c == '\\':
+			i++
+			if i < len(src) && src[i] == '\n' {
+				line++
+			}
+		case c == '#' && open == 0:
+			for i+1 < len(src) && src[i+1] != '\n' {
+				i++
+			}
+		case (c == '"' || c == '\'') && (open == 0 || open == c) && i+2 < len(src) && src[i+1] == c && src[i+2] == c:
+			if i += 2; open == 0 {
+				open, first = c, line
+			} else {
+				open, out = 0, append(out, [2]int{first, line})
+			}
+		}
+	}
+	return out
 }

@@ -901,6 +901,11 @@ func (w *walker) pure(cmds []fact.ScriptCmd, h *fact.Hole) (string, bool) {
 			}
 			h.Range, h.Lo, h.Hi = true, v.lo, v.hi
 		}
+	case "which":
+		// $(which singularity): that program, wherever it is.
+		if len(cmds) == 1 && len(c.Words) == 2 && c.Words[1].Known && c.Words[1].Text != "" && c.Words[1].Text[0] != '-' {
+			return c.Words[1].Text, true
+		}
 	case "shuf":
 		lo, hi := int64(-1), int64(-1)
 		for i := 1; i < len(c.Words); i++ {

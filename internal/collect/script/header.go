@@ -292,7 +292,7 @@ func mebi(v string) (int64, bool) {
 }
 
 // Seconds reads a time limit as Slurm does: minutes, minutes:seconds,
-// hours:minutes:seconds, days-hours[:minutes[:seconds]]; -1 is no limit.
+// hours:minutes:seconds, days-[hours[:minutes[:seconds]]]; -1 is no limit.
 func Seconds(v string) (int64, bool) {
 	switch strings.ToLower(v) {
 	case "unlimited", "infinite", "-1":
@@ -306,6 +306,9 @@ func Seconds(v string) (int64, bool) {
 			return 0, false
 		}
 		days = n
+		if rest == "" {
+			return days * 86400, true
+		}
 	} else {
 		rest = v
 	}

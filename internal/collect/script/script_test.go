@@ -91,7 +91,7 @@ func TestRequest(t *testing.T) {
 }
 
 func TestSeconds(t *testing.T) {
-	for v, want := range map[string]int64{"24": 1440, "1:30": 90, "1:00:00": 3600, "1-0": 86400, "1-12:30": 131400, "2-1:2:3": 176523, "UNLIMITED": -1, "x": -2, "28:00:00:00": -2, "": -2} {
+	for v, want := range map[string]int64{"24": 1440, "1:30": 90, "1:00:00": 3600, "1-0": 86400, "1-12:30": 131400, "2-": 172800, "1-:": -2, "2-1:2:3": 176523, "UNLIMITED": -1, "x": -2, "28:00:00:00": -2, "": -2} {
 		got, ok := Seconds(v)
 		if !ok {
 			got = -2
