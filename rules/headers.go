@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 
 	"go.yaml.in/yaml/v3"
@@ -42,8 +43,7 @@ func readIndex[H any](fsys fs.FS, family string) map[string]indexed[H] {
 }
 
 // header decodes the YAML at the top of a rule file, from the index when it is current.
-func header[H any](name string, raw []byte, idx map[string]indexed[H]) (H, error) {
-	y := yamlOf(raw)
+func header[H any](name string, y []byte, idx map[string]indexed[H]) (H, error) {
 	if e, ok := idx[name]; ok && e.Sum == crc32.ChecksumIEEE(y) {
 		return e.Header, nil
 	}
@@ -56,13 +56,33 @@ func header[H any](name string, raw []byte, idx map[string]indexed[H]) (H, error
 	return h, nil
 }
 
-// yamlOf is the part of a rule file before its first section.
-func yamlOf(raw []byte) []byte {
-	if i := bytes.Index(raw, []byte("\n-- ")); i >= 0 {
-		return raw[:i+1]
+// readHeader reads the part of a rule file before its first section: a small one
+// of a file that is mostly text and samples, which nobody may want.
+func readHeader(fsys fs.FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
 	}
-	return raw
+	defer f.Close()
+	var raw []byte
+	for buf := make([]byte, 4<<10); ; {
+		n, err := f.Read(buf)
+		from := max(0, len(raw)-len(section)+1)
+		raw = append(raw, buf[:n]...)
+		if i := bytes.Index(raw[from:], section); i >= 0 {
+			return raw[:from+i+1], nil
+		}
+		switch {
+		case err == io.EOF:
+			return raw, nil
+		case err != nil:
+			return nil, err
+		}
+	}
 }
+
+// section begins the first one.
+var section = []byte("\n-- ")
 
 // IndexHeaders writes the index of one family of a knowledge base: what readIndex reads.
 func IndexHeaders[H any](fsys fs.FS, family string) ([]byte, error) {
@@ -72,15 +92,15 @@ func IndexHeaders[H any](fsys fs.FS, family string) ([]byte, error) {
 	}
 	m := map[string]indexed[H]{}
 	for _, name := range names {
-		raw, err := fs.ReadFile(fsys, name)
+		y, err := readHeader(fsys, name)
 		if err != nil {
 			return nil, err
 		}
-		h, err := header[H](name, raw, nil)
+		h, err := header[H](name, y, nil)
 		if err != nil {
 			return nil, err
 		}
-		m[name] = indexed[H]{crc32.ChecksumIEEE(yamlOf(raw)), h}
+		m[name] = indexed[H]{crc32.ChecksumIEEE(y), h}
 	}
 	out, err := json.MarshalIndent(m, "", "")
 	return append(out, '\n'), err

@@ -44,7 +44,7 @@ var checks = map[string]diag.Checks{"install": install.Checks, "node": node.Chec
 type File struct {
 	Name   string // cause/torch-cpu-build.txtar
 	Header Header
-	raw    []byte
+	fsys   fs.FS
 
 	once  sync.Once
 	ar    *txtar.Archive // see archive
@@ -116,12 +116,12 @@ func Load(fsys fs.FS, version string, families ...string) (*Base, error) {
 func ReadFile(fsys fs.FS, name string) (*File, error) { return readFile(fsys, name, nil) }
 
 func readFile(fsys fs.FS, name string, idx map[string]indexed[Header]) (*File, error) {
-	raw, err := fs.ReadFile(fsys, name)
+	y, err := readHeader(fsys, name)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Name: name, raw: raw}
-	if f.Header, err = header(name, raw, idx); err != nil {
+	f := &File{Name: name, fsys: fsys}
+	if f.Header, err = header(name, y, idx); err != nil {
 		return nil, err
 	}
 	if want := strings.TrimSuffix(path.Base(name), ".txtar"); f.Header.ID != want {
@@ -132,7 +132,12 @@ func readFile(fsys fs.FS, name string, idx map[string]indexed[Header]) (*File, e
 
 // archive splits the file when somebody wants a section of it.
 func (f *File) archive() *txtar.Archive {
-	f.once.Do(func() { f.ar = txtar.Parse(f.raw) })
+	f.once.Do(func() {
+		f.ar = new(txtar.Archive)
+		if raw, err := fs.ReadFile(f.fsys, f.Name); err == nil { // it was there a moment ago
+			f.ar = txtar.Parse(raw)
+		}
+	})
 	return f.ar
 }
 

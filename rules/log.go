@@ -65,12 +65,12 @@ func LoadLog(fsys fs.FS) (*LogBase, error) {
 			continue
 		}
 		name := path.Join("log", e.Name())
-		raw, err := fs.ReadFile(fsys, name)
+		y, err := readHeader(fsys, name)
 		if err != nil {
 			return nil, err
 		}
 		r := LogRule{Name: name}
-		if r.LogHeader, err = header(name, raw, idx); err != nil {
+		if r.LogHeader, err = header(name, y, idx); err != nil {
 			return nil, err
 		}
 		if want := strings.TrimSuffix(e.Name(), ".txtar"); r.ID != want {
@@ -116,11 +116,7 @@ func (b *LogBase) Text(id, lang string) (diag.Text, bool) {
 	defer b.mu.Unlock()
 	f := b.texts[id]
 	if f == nil {
-		raw, err := fs.ReadFile(b.fsys, r.Name)
-		if err != nil {
-			return diag.Text{}, false
-		}
-		f = &File{Name: r.Name, raw: raw}
+		f = &File{Name: r.Name, fsys: b.fsys}
 		b.texts[id] = f
 	}
 	return f.Text(lang)

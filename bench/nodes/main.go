@@ -13,18 +13,17 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing/fstest"
 	"time"
 
-	"github.com/ncclinic/ncclinic/bench/internal/whole"
 	"github.com/ncclinic/ncclinic/internal/collect/nodes"
 	"github.com/ncclinic/ncclinic/internal/demo"
 	"github.com/ncclinic/ncclinic/internal/fact"
@@ -32,7 +31,6 @@ import (
 	judge "github.com/ncclinic/ncclinic/internal/nodes"
 	"github.com/ncclinic/ncclinic/internal/render"
 	"github.com/ncclinic/ncclinic/internal/source"
-	"github.com/ncclinic/ncclinic/lab"
 	"github.com/ncclinic/ncclinic/rules"
 )
 
@@ -42,7 +40,11 @@ func main() {
 	python := flag.String("python", "/usr/bin/python3", "interpreter that the probes examine")
 	merge := flag.Int("merge", 0, "merge synthetic reports of that many nodes instead")
 	feed := flag.String("feed", "", "merge the reports of this file (what -merge starts)")
+	limit := flag.Duration("limit", 5*time.Minute, "of one command")
 	flag.Parse()
+	// Ctrl-C must end the cluster in order.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
 	var err error
 	switch {
 	case *feed != "":
@@ -50,61 +52,12 @@ func main() {
 	case *merge > 0:
 		err = mergeMany(*merge)
 	default:
-		err = cluster(*n, *rounds, *python)
+		err = cluster(ctx, *n, *rounds, *python, *limit)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench/nodes:", err)
 		os.Exit(1)
 	}
-}
-
-// cluster compares whole processes over the same allocation.
-func cluster(n, rounds int, python string) error {
-	bin, remove, err := whole.Build("./cmd/ncclinic")
-	if err != nil {
-		return err
-	}
-	defer remove()
-	ctx := context.Background()
-	began := time.Now()
-	c, err := lab.Start(ctx, lab.Options{Nodes: n, GPUsPerNode: -1, StartTimeout: 5 * time.Minute,
-		Conf: []string{"MessageTimeout=60", "TreeWidth=1024", "MaxNodeCount=2000"}})
-	if err != nil {
-		return err
-	}
-	defer c.Stop()
-	fmt.Printf("%d slurmd started in %.1f s\n", n, time.Since(began).Seconds())
-	out, err := c.Command(ctx, "salloc", "--no-shell", fmt.Sprintf("-N%d", n)).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("salloc: %w %s", err, out)
-	}
-	job := ""
-	for _, l := range strings.Split(string(out), "\n") {
-		if rest, ok := strings.CutPrefix(l, "salloc: Granted job allocation "); ok {
-			job = strings.TrimSpace(rest)
-		}
-	}
-	env := c.Command(ctx, "true").Env
-	nn := fmt.Sprint(n)
-	srun := []string{"srun", "--jobid=" + job, "--overlap", "--mpi=none", "--nodes=" + nn, "--ntasks=" + nn, "--ntasks-per-node=1", "hostname"}
-	check := []string{bin, "check", "--nodes", "--jobid", job, "--python", python, "--format", "json"}
-	if out, err := run(env, check); err != nil || !bytes.Contains(out, []byte(`"reported": `+nn)) {
-		return fmt.Errorf("check --nodes did not hear of %d nodes: %v %.500s", n, err, out)
-	}
-	_, err = whole.Compare(os.Stdout, rounds, whole.Command{Name: "srun hostname", Args: srun, Env: env}, whole.Command{Name: "check --nodes", Args: check, Env: env},
-		whole.Command{Name: "check --nodes --no-reach", Args: append(check, "--no-reach"), Env: env})
-	return err
-}
-
-func run(env, args []string) ([]byte, error) {
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = env
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) { // a verdict is no failure
-		err = nil
-	}
-	return out, err
 }
 
 const nonce = "0123456789abcdef01234567"

@@ -22,7 +22,7 @@ var mayImport = map[string][]string{
 	"internal/fact":      {},
 	"internal/fact/kind": {},
 	"internal/mask":      {},
-	"internal/pep440":    {},
+	"internal/pep440":    {"internal/lazyre"},
 	"internal/near":      {},
 	"internal/hostlist":  {},
 	"internal/nodes":     {"internal/fact", "internal/diag", "internal/hostlist"}, // what the rules say of an allocation

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -337,6 +338,10 @@ func (a *app) probeCmd() *cobra.Command {
 					os.Remove(exe) // the copy that srun --bcast made
 				}
 			}
+			quick()
+			// One core at a time: a job may be running on the others, and 33 ms of
+			// work are not done much sooner on two.
+			runtime.GOMAXPROCS(1)
 			// A collector that hangs in the kernel must not keep the step alive.
 			time.AfterFunc(life, func() { os.Exit(exitUnsure) })
 			m, err := run.NewMachine()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ncclinic/ncclinic/internal/collect/slurm"
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/mask"
@@ -89,6 +90,7 @@ func (a *app) run(ctx context.Context, argv []string, f runFlags) error {
 	if err != nil || tail > 1<<30 {
 		return usagef("--tail: %q: %s", f.tail, a.tr("a size such as 4M, at most 1G", "应为大小，例如 4M，最大 1G"))
 	}
+	restore := quick()
 	m, err := run.NewMachine()
 	if err != nil {
 		return err
@@ -108,6 +110,7 @@ func (a *app) run(ctx context.Context, argv []string, f runFlags) error {
 		return err
 	}
 	if f.explain {
+		restore()
 		return a.supervise(m, argv, env, int(tail))
 	}
 	err = run.Replace(argv, env)
@@ -136,16 +139,25 @@ func (a *app) envUnset(m *source.Machine) {
 
 // guard refuses a command that cannot work.
 func (a *app) guard(ctx context.Context, m *source.Machine, argv []string, warnOnly bool) error {
+	p := readProgram(m, argv)
+	if !p.torch && gpusGranted(ctx, m) == 0 {
+		return nil // a program that uses neither torch nor GPUs is none of our business
+	}
+	var base *rules.Base
+	loaded := make(chan error, 1)
+	go func() { // beside the looking, which waits for the file system
+		var err error
+		base, err = a.load(rules.Environment...)
+		loaded <- err
+	}()
 	b := taskFacts(ctx, m, argv, guardLimit)
-	base, err := a.load(rules.Environment...)
-	if err != nil {
+	if err := <-loaded; err != nil {
 		return err
 	}
 	rep := diag.Run(base.Set(), b)
-	p := readProgram(m, argv)
 	f, certain := certainFault(&rep, p, b)
-	if f == nil || !p.torch && b.Slurm.GPUsGranted.Or(0) == 0 {
-		return nil // a program that uses neither torch nor GPUs is none of our business
+	if f == nil {
+		return nil
 	}
 	title := render.Clean(diag.Title(base, f, a.lang), false)
 	if !certain || warnOnly {
@@ -162,6 +174,17 @@ func (a *app) guard(ctx context.Context, m *source.Machine, argv []string, warnO
 	}
 	fmt.Fprintf(a.Err, a.tr("ncclinic run: %s[%s] %s; %s was not started (--warn-only starts it all the same)\n", "ncclinic run：%s[%s] %s；没有启动 %s（--warn-only 可强制启动）\n"), taskName(m), f.ID, title, render.Clean(filepath.Base(argv[0]), false))
 	return exitError(exitFound)
+}
+
+// gpusGranted is how many GPUs Slurm gave the task, by its variables.
+func gpusGranted(ctx context.Context, m *source.Machine) int {
+	quiet := *m
+	quiet.Runner = nil
+	var b fact.Bundle
+	if err := slurm.Context(ctx, &quiet, &b); err != nil {
+		return 1 // not known: look
+	}
+	return b.Slurm.GPUsGranted.Or(0)
 }
 
 // taskFacts collects what the guard needs; nothing is run.

@@ -7,6 +7,7 @@
 package elfx
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -443,10 +444,11 @@ func (f *File) cString(off, limit int64) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		for i, c := range b {
-			if c == 0 {
-				return string(append(s, b[:i]...)), nil
+		if i := bytes.IndexByte(b, 0); i >= 0 {
+			if s == nil {
+				return string(b[:i]), nil
 			}
+			return string(append(s, b[:i]...)), nil
 		}
 		s = append(s, b...)
 		off, limit = off+n, limit-n

@@ -76,6 +76,7 @@ type Loader struct {
 	lib      string // $LIB
 
 	files map[string]*opened
+	lists map[[2]string]string // entries of search lists by $ORIGIN, as directories
 	dirs  map[string]bool
 	links map[string]string
 	steps int
@@ -93,7 +94,7 @@ type opened struct {
 func New(m *source.Machine, exe, like string, meter *elfx.Meter) (*Loader, error) {
 	l := &Loader{
 		fs: m.FS, meter: meter,
-		files: make(map[string]*opened), dirs: make(map[string]bool), links: make(map[string]string),
+		files: make(map[string]*opened), lists: make(map[[2]string]string), dirs: make(map[string]bool), links: make(map[string]string),
 	}
 	var f *elfx.File
 	var err error
@@ -281,7 +282,7 @@ func (l *Loader) real(p string, depth int) string {
 		return r
 	}
 	dir := l.real(path.Dir(p), depth+1)
-	here := path.Join(dir, path.Base(p))
+	here := under(dir, path.Base(p))
 	out := here
 	if t, err := fs.ReadLink(l.fs, source.Rel(here)); err == nil && t != "" && len(t) < 4096 {
 		if !path.IsAbs(t) {
@@ -305,7 +306,7 @@ func (l *Loader) physical(p string, depth int) string {
 		case "..":
 			cur = path.Dir(l.real(cur, depth+1))
 		default:
-			cur = path.Join(cur, part)
+			cur = under(cur, part)
 		}
 	}
 	return cur
@@ -349,6 +350,16 @@ func replaceVar(s, name, val string) string {
 
 // dir makes an entry of a search list an absolute directory.
 func (l *Loader) dir(entry, origin string) (string, bool) {
+	k := [2]string{entry, origin}
+	if d, ok := l.lists[k]; ok {
+		return d, d != ""
+	}
+	d, ok := l.makeDir(entry, origin)
+	l.lists[k] = d
+	return d, ok
+}
+
+func (l *Loader) makeDir(entry, origin string) (string, bool) {
 	d, ok := l.expand(entry, origin)
 	if !ok {
 		return "", false
@@ -361,6 +372,14 @@ func (l *Loader) dir(entry, origin string) (string, bool) {
 	}
 	l.steps = 0
 	return l.physical(d, 0), true
+}
+
+// under is path.Join of a clean path and a plain name.
+func under(dir, name string) string {
+	if dir == "/" {
+		return dir + name
+	}
+	return dir + "/" + name
 }
 
 // hit is a file that a search took.
@@ -377,7 +396,7 @@ func (l *Loader) search(entries []string, origin, via, name string, tried *[]fac
 			continue
 		}
 		if !l.isDir(d) {
-			note(tried, path.Join(d, name), via, NotThere)
+			note(tried, under(d, name), via, NotThere)
 			continue
 		}
 		subs := make([]string, 0, 4)
@@ -389,7 +408,7 @@ func (l *Loader) search(entries []string, origin, via, name string, tried *[]fac
 			}
 		}
 		for _, s := range append(subs, d) {
-			p := path.Join(s, name)
+			p := under(s, name)
 			f, goOn, err := l.try(p, via, tried)
 			if err != nil {
 				return nil, err

@@ -2,8 +2,9 @@ package pep440
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // Specifiers is a comma separated list of clauses such as ">=2.4,!=2.5.0,<3":
@@ -19,11 +20,11 @@ type Specifier struct {
 }
 
 var (
-	opRE       = regexp.MustCompile(`^(===|==|~=|!=|<=|>=|<|>)`)
-	noLocalRE  = regexp.MustCompile(`^[^+]*$`)
-	wildRE     = regexp.MustCompile(`^v?(?:[0-9]+!)?[0-9]+(?:\.[0-9]+)*$`)
-	tildeRE    = regexp.MustCompile(`^v?(?:[0-9]+!)?[0-9]+(?:\.[0-9]+)+`)
-	nonSpaceRE = regexp.MustCompile(`^[^\s;)]*$`)
+	opRE       = lazyre.New(`^(===|==|~=|!=|<=|>=|<|>)`)
+	noLocalRE  = lazyre.New(`^[^+]*$`)
+	wildRE     = lazyre.New(`^v?(?:[0-9]+!)?[0-9]+(?:\.[0-9]+)*$`)
+	tildeRE    = lazyre.New(`^v?(?:[0-9]+!)?[0-9]+(?:\.[0-9]+)+`)
+	nonSpaceRE = lazyre.New(`^[^\s;)]*$`)
 )
 
 // ParseSpecifiers reads a list of clauses.

@@ -7,9 +7,10 @@ package pep440
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // maxLen bounds what is parsed: no real version comes near it.
@@ -53,7 +54,7 @@ const versionPattern = `v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)` +
 	`([-_.]?dev[-_.]?([0-9]+)?)?` +
 	`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?`
 
-var versionRE = regexp.MustCompile(`^` + versionPattern + `$`)
+var versionRE = lazyre.New(`^` + versionPattern + `$`)
 
 // Parse reads a version. Surrounding white space is allowed, as in the
 // reference implementation.

@@ -124,7 +124,7 @@ type ownerIndex struct {
 	m     *source.Machine
 	tr    *tree
 	dists []fact.Dist
-	texts map[string]string // RECORD by folder
+	texts map[string]string // RECORD by folder, behind a line break
 	left  int               // bytes that may still be read
 }
 
@@ -144,7 +144,7 @@ func (o *ownerIndex) owners(file string) (names []string, first fact.Dist) {
 			}
 			continue
 		}
-		if strings.Contains("\n"+o.record(d.Dir), "\n"+rel+",") {
+		if strings.Contains(o.record(d.Dir), "\n"+rel+",") {
 			if names = append(names, d.Name); len(names) == 1 {
 				first = d
 			}
@@ -164,8 +164,9 @@ func (o *ownerIndex) record(dir string) string {
 		b, _, _ = o.tr.read(path.Join(dir, "RECORD"), n)
 		o.left -= len(b)
 	}
-	o.texts[dir] = string(b)
-	return string(b)
+	t := "\n" + string(b)
+	o.texts[dir] = t
+	return t
 }
 
 // lookLib opens nothing and tells whether a file is there.

@@ -2,6 +2,7 @@ package install
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -48,9 +49,11 @@ func scanRecord(r io.Reader) []recordEntry {
 		if err == bufio.ErrBufferFull {
 			return out
 		}
-		if e, ok := recordLine(string(trimEOL(line))); ok {
-			e.line = n
-			out = append(out, e)
+		if bytes.HasPrefix(line, []byte("torch/")) && !bytes.HasPrefix(line, []byte("torch/include/")) { // most lines, unread
+			if e, ok := recordLine(string(trimEOL(line))); ok {
+				e.line = n
+				out = append(out, e)
+			}
 		}
 		if err != nil {
 			return out

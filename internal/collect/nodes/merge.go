@@ -203,7 +203,7 @@ func (m *Merger) report(t *task, whole []byte) error {
 	}
 	g := m.groups[sha256.Sum256([]byte(r.Common))]
 	if g == nil {
-		plain, err := unpack(r.Common)
+		plain, err := unpack(r.Common, maxPlain)
 		if err != nil {
 			return err
 		}

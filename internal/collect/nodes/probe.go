@@ -23,8 +23,9 @@ import (
 // hold up the report.
 const resolveLimit = 6 * time.Second
 
-// maxPlan bounds what a probe reads on its standard input.
-const maxPlan = 64 << 20
+// guessLimit is the same for a name that nobody set: the answer is told beside
+// the verdict.
+const guessLimit = 2 * time.Second
 
 // ProbeOptions say what one probe does besides looking.
 type ProbeOptions struct {
@@ -160,25 +161,6 @@ func send(o ProbeOptions, kind string, v any) error {
 	return writeMessage(o.Out, o.Nonce, kind, raw)
 }
 
-// readPlan waits for the parent's line; nil at the end of the input.
-func readPlan(in *bufio.Reader) (*plan, error) {
-	for {
-		line, err := in.ReadBytes('\n')
-		if err != nil {
-			if err == io.EOF {
-				return nil, nil
-			}
-			return nil, err
-		}
-		rest, ok := strings.CutPrefix(string(line), mark+" plan ")
-		if !ok {
-			continue
-		}
-		p := new(plan)
-		return p, json.Unmarshal([]byte(rest), p)
-	}
-}
-
 // encode makes the report fit into MaxLine.
 func encode(m *source.Machine, b *fact.Bundle, r *report, began time.Time) ([]byte, error) {
 	vals := values(m, b)
@@ -189,7 +171,8 @@ func encode(m *source.Machine, b *fact.Bundle, r *report, began time.Time) ([]by
 	if err != nil {
 		return nil, err
 	}
-	if r.Own, err = pack(rawOwn); err != nil {
+	var z packer
+	if r.Own, err = z.pack(rawOwn); err != nil {
 		return nil, err
 	}
 	for level := 0; ; level++ {
@@ -197,7 +180,7 @@ func encode(m *source.Machine, b *fact.Bundle, r *report, began time.Time) ([]by
 		if err != nil {
 			return nil, err
 		}
-		if r.Common, err = pack(plain); err != nil {
+		if r.Common, err = z.pack(plain); err != nil {
 			return nil, err
 		}
 		now := time.Now()
@@ -264,7 +247,7 @@ func glooDefault(ctx context.Context, m *source.Machine, b *fact.Bundle) []endpo
 	if !ok {
 		return nil
 	}
-	r := lookup(ctx, m, name)
+	r := lookup(ctx, m, name, resolveLimit)
 	if len(r.Addrs) == 0 {
 		return nil // then it takes the loopback interface, and warns
 	}
@@ -337,29 +320,33 @@ func freePort() int {
 // resolve asks what MASTER_ADDR is here, or the name of the first node when it
 // is not set; nil when there is nothing to ask.
 func resolve(ctx context.Context, m *source.Machine) *resolved {
-	name, byDefault := m.Getenv("MASTER_ADDR"), false
+	name, byDefault, limit := m.Getenv("MASTER_ADDR"), false, resolveLimit
 	if name == "" {
 		list := m.Getenv("SLURM_STEP_NODELIST")
 		names, err := hostlist.Expand(list)
 		if err != nil || len(names) < 2 {
 			return nil
 		}
-		name, byDefault = names[0], true
+		name, byDefault, limit = names[0], true, guessLimit
 	}
-	r := lookup(ctx, m, name)
+	r := lookup(ctx, m, name, limit)
 	r.Default = byDefault
 	return r
 }
 
 // lookup asks as the C library does, through getent: files, DNS and whatever
 // else the site has in nsswitch.conf. Go's own resolver knows the first two.
-func lookup(ctx context.Context, m *source.Machine, name string) *resolved {
+func lookup(ctx context.Context, m *source.Machine, name string, limit time.Duration) *resolved {
 	r := &resolved{Name: fact.Clip(name, 100)}
 	if ip, err := netip.ParseAddr(name); err == nil {
 		r.Addrs = []string{ip.String()}
 		return r
 	}
-	ctx, cancel := context.WithTimeout(ctx, resolveLimit)
+	if ip, ok := fromHosts(m, name); ok {
+		r.Addrs = []string{ip.String()}
+		return r
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	add := func(s string) {
 		if ip, err := netip.ParseAddr(s); err == nil && len(r.Addrs) < 8 {
@@ -372,7 +359,7 @@ func lookup(ctx context.Context, m *source.Machine, name string) *resolved {
 		}
 	}
 	if getent, err := m.Runner.LookPath("getent"); err == nil && !strings.HasPrefix(name, "-") {
-		res, err := m.Runner.Run(ctx, source.Cmd{Path: getent, Args: []string{"ahosts", name}, Timeout: resolveLimit, MaxOut: 16 << 10})
+		res, err := m.Runner.Run(ctx, source.Cmd{Path: getent, Args: []string{"ahosts", name}, Timeout: limit, MaxOut: 16 << 10})
 		for _, l := range strings.Split(string(res.Stdout), "\n") {
 			if f := strings.Fields(l); len(f) > 0 {
 				add(f[0])

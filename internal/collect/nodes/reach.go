@@ -23,56 +23,6 @@ const (
 	maxGreeting = 64
 )
 
-// plan is what the parent sends to all probes when the answers so far are in: a
-// line of JSON on their standard input.
-type plan struct {
-	Token string     `json:"token,omitempty"`
-	Reach *reachPlan `json:"reach,omitempty"`
-	Group *groupPlan `json:"group,omitempty"`
-	Stop  bool       `json:"stop,omitempty"` // end the ranks: another one has failed
-}
-
-// reachPlan names the nodes that reported, in the order of their tasks.
-type reachPlan struct {
-	Nodes []peer `json:"nodes"`
-	// Master says that the first one listens on that port of MASTER_ADDR.
-	Master bool `json:"master,omitempty"`
-}
-
-// peer is a node to connect to: [task, "nccl 10.0.0.1:4000", …].
-type peer struct {
-	task int
-	ends []string
-}
-
-func (p peer) MarshalJSON() ([]byte, error) {
-	list := []any{p.task}
-	for _, e := range p.ends {
-		list = append(list, e)
-	}
-	return json.Marshal(list)
-}
-
-func (p *peer) UnmarshalJSON(b []byte) error {
-	var list []json.RawMessage
-	if err := json.Unmarshal(b, &list); err != nil {
-		return err
-	}
-	if len(list) == 0 {
-		return errors.New("a peer without a task")
-	}
-	if err := json.Unmarshal(list[0], &p.task); err != nil {
-		return err
-	}
-	p.ends = make([]string, len(list)-1)
-	for i := range p.ends {
-		if err := json.Unmarshal(list[i+1], &p.ends[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // strides returns the positions to which position i of n connects: the next
 // one, so that all make a ring, and those 2, 4, 8 … further.
 func strides(i, n int) []int {
@@ -124,7 +74,7 @@ func (a *answering) know(token string) { a.text = token; close(a.token) }
 
 // listen answers on a port of all addresses; 0 takes any. It returns the port.
 func (a *answering) listen(port int) (int, error) {
-	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+	l, err := (&net.ListenConfig{KeepAlive: -1}).Listen(context.Background(), "tcp", fmt.Sprintf(":%d", port))
 	if err != nil {
 		return 0, err
 	}
@@ -224,7 +174,7 @@ func reachOne(ctx context.Context, addr, token string, task int) string {
 }
 
 func connect(ctx context.Context, addr, token string, task int) string {
-	d := net.Dialer{Timeout: dialLimit}
+	d := net.Dialer{Timeout: dialLimit, KeepAlive: -1} // no connection lives that long
 	c, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return dialError(err)

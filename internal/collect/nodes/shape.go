@@ -226,7 +226,7 @@ func restore(plain []byte, packedOwn, node string) (*fact.Bundle, error) {
 	if packedOwn == "" {
 		return b, nil
 	}
-	raw, err := unpack(packedOwn)
+	raw, err := unpack(packedOwn, maxPlain)
 	if err != nil {
 		return nil, err
 	}

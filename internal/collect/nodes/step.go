@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -316,13 +315,9 @@ func (c *step) phases(ctx context.Context, ended <-chan struct{}) string {
 
 // tell writes a plan to all probes. srun may be gone, or its input full.
 func (c *step) tell(ctx context.Context, ended <-chan struct{}, p *plan) bool {
-	raw, err := json.Marshal(p)
-	if err != nil {
-		return false
-	}
 	wrote := make(chan struct{})
 	go func() {
-		_, _ = fmt.Fprintf(c.in, "%s plan %s\n", mark, raw)
+		_ = writePlan(c.in, p)
 		close(wrote)
 	}()
 	select {

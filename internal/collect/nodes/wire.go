@@ -108,33 +108,41 @@ func label(line []byte) (task int, rest []byte) {
 	return task, line[i+2:]
 }
 
-// pack deflates; the result is text.
-func pack(plain []byte) (string, error) {
+// packer deflates; the result is text. One is used for all parts of a report: its
+// tables are most of what a probe allocates.
+type packer struct{ z *flate.Writer }
+
+func (p *packer) pack(plain []byte) (string, error) {
 	var b bytes.Buffer
-	z, err := flate.NewWriter(&b, flate.BestCompression)
-	if err != nil {
+	if p.z == nil {
+		var err error
+		if p.z, err = flate.NewWriter(&b, flate.DefaultCompression); err != nil {
+			return "", err
+		}
+	} else {
+		p.z.Reset(&b)
+	}
+	if _, err := p.z.Write(plain); err != nil {
 		return "", err
 	}
-	if _, err = z.Write(plain); err == nil {
-		err = z.Close()
-	}
+	err := p.z.Close()
 	return base64.StdEncoding.EncodeToString(b.Bytes()), err
 }
 
-// unpack inflates what pack made, or something hostile.
-func unpack(s string) ([]byte, error) {
+// unpack inflates what a packer made, or something hostile.
+func unpack(s string, limit int) ([]byte, error) {
 	raw, err := base64.StdEncoding.DecodeString(s)
 	if err != nil {
 		return nil, err
 	}
 	z := flate.NewReader(bytes.NewReader(raw))
 	defer z.Close()
-	plain, err := io.ReadAll(io.LimitReader(z, maxPlain+1))
+	plain, err := io.ReadAll(io.LimitReader(z, int64(limit)+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(plain) > maxPlain {
-		return nil, fmt.Errorf("unpacks to more than %d bytes", maxPlain)
+	if len(plain) > limit {
+		return nil, fmt.Errorf("unpacks to more than %d bytes", limit)
 	}
 	return plain, nil
 }

@@ -552,7 +552,7 @@ func (w *walker) srun(idx int, words []fact.Word) {
 	st := fact.Step{Pos: words[0].Pos, Tool: "srun", Cmd: idx, Outer: w.step}
 	i := 1
 	ds := func(name, val string, wd fact.Word, hasVal bool) {
-		st.Opts = append(st.Opts, fact.Directive{Pos: wd.Pos, Name: name, Value: w.p.s.Show(val), HasValue: hasVal, Known: srunOptions.long[name] != nil})
+		st.Opts = append(st.Opts, fact.Directive{Pos: wd.Pos, Name: name, Value: w.p.s.Show(val), HasValue: hasVal, Known: srunOptions().long[name] != nil})
 		if !hasVal {
 			return
 		}
@@ -605,13 +605,13 @@ func (w *walker) srun(idx int, words []fact.Word) {
 		}
 		if strings.HasPrefix(t, "--") {
 			n, v, eq := strings.Cut(t[2:], "=")
-			o := srunOptions.find(n)
+			o := srunOptions().find(n)
 			switch {
 			case o == nil && !eq:
 				ds(n, "", a, false)
 				if !st.Unknown { // behind $1 it may be an option of the program
 					d := &st.Opts[len(st.Opts)-1]
-					d.Near, d.Maybe = srunOptions.guess(n), srunOptions.ambiguous(n)
+					d.Near, d.Maybe = srunOptions().guess(n), srunOptions().ambiguous(n)
 				}
 				// A site's option: its value follows unless that is a program.
 				if i+1 < len(words) && !strings.HasPrefix(words[i+1].Text, "-") && !programLike(words[i+1].Text) && i+2 < len(words) {
@@ -621,7 +621,7 @@ func (w *walker) srun(idx int, words []fact.Word) {
 				ds(n, v, a, true)
 				if !st.Unknown {
 					d := &st.Opts[len(st.Opts)-1]
-					d.Near, d.Maybe = srunOptions.guess(n), srunOptions.ambiguous(n)
+					d.Near, d.Maybe = srunOptions().guess(n), srunOptions().ambiguous(n)
 				}
 			case eq:
 				ds(o.canon(), v, a, true)
@@ -636,7 +636,7 @@ func (w *walker) srun(idx int, words []fact.Word) {
 		}
 		rest := t[1:]
 		for k := 0; k < len(rest); k++ {
-			o := srunOptions.short[rest[k]]
+			o := srunOptions().short[rest[k]]
 			if o == nil {
 				break
 			}

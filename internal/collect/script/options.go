@@ -3,6 +3,7 @@ package script
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ncclinic/ncclinic/internal/near"
 )
@@ -103,9 +104,10 @@ func parseTable(texts ...string) *optionTable {
 	return t
 }
 
+// Most commands read no script.
 var (
-	sbatchOptions = parseTable(optionText)
-	srunOptions   = parseTable(optionText, srunText)
+	sbatchOptions = sync.OnceValue(func() *optionTable { return parseTable(optionText) })
+	srunOptions   = sync.OnceValue(func() *optionTable { return parseTable(optionText, srunText) })
 )
 
 func (o *option) canon() string {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
@@ -60,7 +61,7 @@ func (w *walker) program(idx int, name string, words []fact.Word) {
 	case strings.HasSuffix(name, ".py"):
 		l.Kind, l.Program, l.Args = fact.LaunchPython, words[0].Text, args
 		w.launch(l, args)
-	case plain[name]:
+	case plain()[name]:
 		if name == "xargs" || name == "find" {
 			w.guess(args)
 		}
@@ -81,7 +82,7 @@ func (w *walker) program(idx int, name string, words []fact.Word) {
 }
 
 // plain are commands that start no training.
-var plain = func() map[string]bool {
+var plain = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{}
 	for _, n := range strings.Fields(`echo printf cat ls cp mv rm mkdir rmdir ln chmod chown touch date hostname uname whoami id pwd env printenv
 grep egrep fgrep sed awk gawk tr cut sort uniq head tail wc tee find xargs du df free top ps pgrep pkill kill killall sleep seq bc expr which type
@@ -92,7 +93,7 @@ mount umount fusermount squashfuse docker podman shuf nproc getent host dig nslo
 		m[n] = true
 	}
 	return m
-}()
+})
 
 func isPython(name string) bool {
 	if name == "python" || name == "ipython" || name == "pypy3" || name == "pythonw" {

@@ -188,7 +188,7 @@ type getopt struct {
 }
 
 func (g *getopt) flush(het int) {
-	ds, bad := options(sbatchOptions, g.words, false)
+	ds, bad := options(sbatchOptions(), g.words, false)
 	for i := range ds {
 		ds[i].Het = het
 	}
@@ -373,7 +373,7 @@ func (p *parser) stray(kind string, raw []byte, line, lead int) {
 		tmp := &parser{s: &fact.Script{}}
 		ws.p = tmp
 		tmp.arguments(rest[i:], line, lead+i, &ws)
-		st.Options, _ = options(sbatchOptions, ws.words, true)
+		st.Options, _ = options(sbatchOptions(), ws.words, true)
 	}
 	p.s.Stray = append(p.s.Stray, st)
 }
