@@ -15,6 +15,9 @@ type Target struct {
 	Wants      []string `json:"wants,omitempty"`      // of a CUDA wheel: Requires-Dist of NVIDIA's packages, nvidia-nccl-cu12==2.21.5
 	// MinDriver is the least NVIDIA driver for the CUDA family of its torch, from the tables.
 	MinDriver string `json:"minDriver,omitempty"`
+	// Compat is NVIDIA's forward compatibility package in an image, wherever the loader
+	// looks; whether it is taken depends on how the container is started. Absent: none.
+	Compat Val[LibCUDA] `json:"compat,omitzero"`
 	// Node says whose driver and GPUs stand in Node: the path of a bundle, "here", or
 	// "flags"; empty: no node was named.
 	Node string `json:"node,omitempty"`

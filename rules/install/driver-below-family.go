@@ -1,6 +1,8 @@
 package install
 
 import (
+	"strings"
+
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/tables"
@@ -28,6 +30,10 @@ var _ = Checks.Add("driver-below-family", func(b *fact.Bundle, r *diag.Reporter)
 	if l, ok := b.Node.LibCUDA.Get(); ok && l.Compat && tables.DriverRuns(l.Version, cuda) == tables.Yes {
 		return
 	}
+	if l, ok := forwardCompat(b); ok {
+		r.Skip("how the container is started decides whether the image's forward compatibility package is taken: " + l.Path)
+		return
+	}
 	a := args(b)
 	a["needs"] = tables.FamilyDriver(cuda)
 	c := diag.Proven
@@ -38,3 +44,24 @@ var _ = Checks.Add("driver-below-family", func(b *fact.Bundle, r *diag.Reporter)
 		f.Need("nvidia-smi --query-gpu=driver_version --format=csv,noheader")
 	}
 })
+
+// forwardCompat returns the forward compatibility package of an image with which its
+// CUDA runs on the node's older driver, where the loader does not find it by itself:
+// NVIDIA's hook binds such libraries in or not, by its release and settings, NGC's entry
+// point links them, and LD_LIBRARY_PATH may name them. It never works on GeForce.
+func forwardCompat(b *fact.Bundle) (fact.LibCUDA, bool) {
+	l, ok := b.Target.Compat.Get()
+	w := b.Winner()
+	if !ok || w == nil || tables.DriverRuns(b.Node.Driver.V.Version, w.CUDA.Or("")) != tables.No || tables.DriverRuns(l.Version, w.CUDA.Or("")) != tables.Yes {
+		return l, false
+	}
+	if on, ok := b.Node.LibCUDA.Get(); ok && on.Compat {
+		return l, false // on the loader's path: told by its own version
+	}
+	for _, g := range b.Node.GPUs.Or(nil) {
+		if strings.Contains(g.Name, "GeForce") || strings.Contains(g.Name, "TITAN") {
+			return l, false
+		}
+	}
+	return l, true
+}

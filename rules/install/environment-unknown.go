@@ -1,6 +1,8 @@
 package install
 
 import (
+	"path"
+
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 )
@@ -42,6 +44,8 @@ var _ = Checks.Add("environment-unknown", func(b *fact.Bundle, r *diag.Reporter)
 	case w != nil && w.Form == "" && w.NCCL.State == fact.Failed && w.Accel() != fact.AccelCPU:
 		a["variant"], a["reason"] = "nccl", w.NCCL.Why
 		r.Hit("environment-unknown", diag.Proven, a, w.NCCL.At).Need(live)
+	case compatUnknown(b, a):
+		r.Hit("environment-unknown", diag.Proven, a, b.Target.Compat.At, b.Node.Driver.At).Need("python -c 'import torch; torch.zeros(1).cuda(); print(torch.version.cuda)'")
 	case b.Node.Driver.State == fact.Failed && !b.Node.GPUs.IsKnown() && !b.Host.Board.IsKnown():
 		a["variant"], a["reason"] = "node", b.Node.Driver.Why
 		r.Hit("environment-unknown", diag.Proven, a, b.Node.Driver.At).Need("nvidia-smi")
@@ -56,4 +60,15 @@ func barred(b *fact.Bundle, w *fact.Torch) string {
 		}
 	}
 	return ""
+}
+
+// compatUnknown puts into a what is to be told of a forward compatibility package on
+// which it depends whether an image runs.
+func compatUnknown(b *fact.Bundle, a diag.Args) bool {
+	l, ok := forwardCompat(b)
+	if ok {
+		a["variant"], a["lib"], a["lib_version"], a["compat"] = "compat", l.Path, l.Version, path.Dir(l.Path)
+		a["driver"] = b.Node.Driver.V.Version
+	}
+	return ok
 }

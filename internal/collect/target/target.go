@@ -101,6 +101,7 @@ func image(ctx context.Context, t *source.Target, m *source.Machine, o Options, 
 		b.Host.Arch = fact.Of(im.Arch, fact.File(t.Path))
 		b.Target.Platform = im.OS + "/" + im.Arch
 	}
+	b.Target.Compat = compatIn(t.FS)
 	b.Python.LocalTorch = nil // the working directory of a job is not that of the image
 	if b.Node.LibCUDA.IsAbsent() {
 		// The driver's libraries never are in an image: they are bound in when it starts.

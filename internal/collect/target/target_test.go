@@ -214,3 +214,23 @@ func TestNotTorch(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// The newest forward compatibility package of an image is found wherever CUDA's and NGC's images have it.
+func TestCompat(t *testing.T) {
+	for name, c := range map[string]struct {
+		tree packtest.Tree
+		want string
+	}{
+		"nvidia/cuda": {packtest.Tree{"usr/local/cuda-12.9/compat/libcuda.so.575.57.08": "x", "usr/local/cuda-12.9/compat/libcuda.so.1": "->libcuda.so.575.57.08", "usr/local/cuda": "->cuda-12.9"}, "575.57.08"},
+		"NGC":         {packtest.Tree{"usr/local/cuda-13.0/compat/lib.real/libcuda.so.580.65.06": "x"}, "580.65.06"},
+		"two":         {packtest.Tree{"usr/local/cuda-12.4/compat/libcuda.so.550.54.15": "x", "usr/local/cuda-13.0/compat/libcuda.so.580.65.06": "x"}, "580.65.06"},
+		"none":        {packtest.Tree{"usr/local/cuda/compat/libcuda.so.1": "x", "usr/local/cuda/compat/libcuda.so.abc": "x", "usr/local/cuda/lib64/libcuda.so.580.65.06": "x"}, ""},
+	} {
+		root := packtest.Root(packtest.Site("2.6.0+cu124", "12.4")).With(c.tree)
+		for _, b := range []*fact.Bundle{factsAt(t, root.Write(t, t.TempDir()), Options{}), factsOf(t, packtest.Gzip(root.Tar()), "root.tar.gz", Options{})} {
+			if got := b.Target.Compat; got.V.Version != c.want || got.IsKnown() != (c.want != "") || !got.Looked() {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+	}
+}
