@@ -47,7 +47,7 @@ func TestJobWaits(t *testing.T) {
 		{"PartitionDown", "(null)", "job-waits", "scontrol show partition gpu"},
 		{"Licenses", "(null)", "job-waits", "licenses"},
 		{"SomethingOfTheFuture", "(null)", "job-waits", "SomethingOfTheFuture"},
-		{"None", "(null)", "", ""},
+		{"None", "(null)", "job-waits", "squeue -j 5 -o '%i %T %r'"},
 	} {
 		t.Run(tt.reason, func(t *testing.T) {
 			show := fmt.Sprintf("JobId=5 JobName=t\n   UserId=ann(1000) GroupId=g(1)\n   JobState=PENDING Reason=%s Dependency=%s\n   RunTime=00:00:00 TimeLimit=2-00:00:00 TimeMin=N/A\n   StartTime=2026-11-30T12:00:00 EndTime=Unknown\n   Partition=gpu AllocNode:Sid=l:1\n   WorkDir=/w\n   StdOut=/w/slurm-5.out\n", tt.reason, tt.dependency)
@@ -71,6 +71,19 @@ func TestJobWaits(t *testing.T) {
 				t.Errorf("a placeholder is left in\n%s", text)
 			}
 		})
+	}
+}
+
+// TestJobNodesStart: a job whose nodes boot waits for them, not for the scheduler;
+// where accounting alone knows the job, nobody knows why it waits.
+func TestJobNodesStart(t *testing.T) {
+	rep, text, _ := explained(t, answers{"scontrol --details show job": "JobId=5 JobName=t\n   JobState=CONFIGURING Reason=None Dependency=(null)\n   NodeList=n[1-2]\n"}, fstest.MapFS{}, "en")
+	if rep.Verdict != diag.OK || len(rep.Findings) != 1 || !strings.Contains(text, "being made ready") || !strings.Contains(text, "sinfo -N -n 'n[1-2]'") {
+		t.Errorf("%s\n%s", rep.Verdict, text)
+	}
+	rep, text, _ = explained(t, answers{"sacct --helpformat": "", "sacct ": sacctHead + "5|5|PENDING|0:0|Unknown|Unknown|1000|1||||/w|train\n"}, fstest.MapFS{}, "en")
+	if rep.Verdict != diag.OK || strings.Contains(text, "no reason yet") {
+		t.Errorf("%s\n%s", rep.Verdict, text)
 	}
 }
 

@@ -52,6 +52,12 @@ func (v *view) jobWaits(j *fact.Job) {
 	}
 	variant, impossible := fact.NeverStarts(reason)
 	switch {
+	case j.State.Or("") == "CONFIGURING":
+		args["variant"] = "starting"
+		v.note("job-waits", args, j.State.At).Needs = []string{"scontrol show job " + j.ID, "sinfo -N -n " + fact.ShellWord(j.Nodes.Or("NODES"))}
+	case reason == "" && j.Reason.IsAbsent():
+		args["variant"] = "new"
+		v.note("job-waits", args, j.Reason.At).Needs = []string{"squeue -j " + j.ID + " -o '%i %T %r'", "scontrol ping", "sdiag"}
 	case reason == "":
 	case reason == "JobHeldUser":
 		held("user")

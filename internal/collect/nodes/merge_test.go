@@ -196,6 +196,90 @@ func TestHostileLines(t *testing.T) {
 	}
 }
 
+// TestHostileStream: what srun's output may look like besides whole lines.
+func TestHostileStream(t *testing.T) {
+	good := func(i int) string {
+		m, b := gpuNode(t, i, fmt.Sprintf("n%d", i+1), "n[1-3]")
+		return strings.Join(output(t, i, m, b), "\n") + "\n"
+	}
+	ours := "  1: @ncclinic " + testNonce + " n 1/1 "
+	deep := strings.Repeat(`{"a":`, 1200)
+	var z packer
+	packed := func(plain string) string {
+		s, err := z.pack([]byte(plain))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	half := len(good(1)) / 2
+	for _, c := range []struct {
+		name, text string
+		got        int
+		kind       string // of what is odd; "" for nothing
+	}{
+		{"a line of 10 MB without an end before it", strings.Repeat("x", 10<<20) + "\n" + good(1), 1, ""},
+		{"a line of 10 MB that begins as a frame", ours + strings.Repeat("x", 10<<20) + "\n" + good(1), 1, fact.FaultCut},
+		{"banners between the frames", strings.ReplaceAll(good(1), "\n", "\nWelcome to the cluster\n  1: # module load\n\n"), 1, ""},
+		{"a banner in front on the same line", strings.ReplaceAll(good(1), "1: @", "1: Welcome! @"), 1, ""},
+		{"a banner in the middle of a frame", good(1)[:half] + "*** maintenance ***\n" + good(1)[half:], 0, fact.FaultCut},
+		{"a banner in the middle, then another node", good(1)[:half] + "***" + good(1)[half:] + good(2), 1, fact.FaultCut},
+		{"carriage returns", strings.ReplaceAll(good(1), "\n", "\r\n"), 1, ""},
+		{"two nodes frame by frame", interleave(good(1), good(2)), 2, ""},
+		{"no UTF-8", ours + "{\"v\":1,\"n\":\"n\xff\xfe\",\"z\":\"\xc0\"}\n", 0, fact.FaultBadName},
+		{"nested without end", ours + `{"v":1,"n":"n2","z":` + deep[:800] + "\n", 0, fact.FaultCut},
+		{"nested facts", ours + `{"v":1,"n":"n2","z":"` + packed("{}\n"+strings.Repeat(`{"python":`, 90000)) + "\"}\n", 0, fact.FaultCut},
+		{"values that are none", ours + `{"v":1,"n":"n2","z":"` + packed("[[[]]]\n{}") + "\"}\n", 0, fact.FaultCut},
+		{"a bomb", ours + `{"v":1,"n":"n2","z":"` + packed(strings.Repeat(" ", 600<<10)) + "\"}\n", 0, fact.FaultCut},
+		{"NUL bytes", strings.Repeat("\x00", 5000) + "\n" + good(1), 1, ""},
+		{"a number that is no task", "99999999999999999999: @ncclinic " + testNonce + " n 1/1 {}\n" + good(1), 1, fact.FaultForeign},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := NewMerger(testNonce, []string{"n1", "n2", "n3"})
+			l := &lines{each: m.Line, max: 4 * 1024}
+			for text := []byte(c.text); len(text) > 0; { // as pipes give it
+				n := min(len(text), 4093)
+				if _, err := l.Write(text[:n]); err != nil {
+					t.Fatal(err)
+				}
+				text = text[n:]
+			}
+			l.flush()
+			if cap(l.buf) > 8*1024 {
+				t.Errorf("%d bytes are kept of a line", cap(l.buf))
+			}
+			s := m.Set(nil, "silent")
+			kind := ""
+			if len(s.Odd) > 0 {
+				kind = s.Odd[0].Kind
+			}
+			if s.Reported != c.got || kind != c.kind {
+				t.Errorf("%d reports used, want %d; odd %+v", s.Reported, c.got, s.Odd)
+			}
+			for _, o := range s.Odd {
+				if o.Why != clean(o.Why) || o.Nodes != clean(o.Nodes) {
+					t.Errorf("passed on: %+v", o)
+				}
+			}
+		})
+	}
+}
+
+// interleave takes a line of each in turn.
+func interleave(a, b string) string {
+	x, y := strings.SplitAfter(a, "\n"), strings.SplitAfter(b, "\n")
+	var out strings.Builder
+	for i := range max(len(x), len(y)) {
+		if i < len(x) {
+			out.WriteString(x[i])
+		}
+		if i < len(y) {
+			out.WriteString(y[i])
+		}
+	}
+	return out.String()
+}
+
 func TestTwoTasksWithOneName(t *testing.T) {
 	m := NewMerger(testNonce, nil) // an allocation of its own: names are not known before
 	for i := range 2 {

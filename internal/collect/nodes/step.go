@@ -73,7 +73,7 @@ func Nonce() string {
 // SLURM_KILL_BAD_EXIT …) is said outright; what makes the environment of the
 // job's steps (SLURM_EXPORT_ENV, GPUs, CPUs) is left as the caller has it.
 func (o *Options) srunArgs(nonce string) []string {
-	args := []string{"--job-name=ncclinic", "--label", "--input=all", "--output=all", "--error=all", "--ntasks-per-node=1",
+	args := []string{"--job-name=" + o.jobName(nonce), "--label", "--input=all", "--output=all", "--error=all", "--ntasks-per-node=1",
 		"--distribution=block", "--kill-on-bad-exit=0", "--wait=0", "--no-kill", "--mpi=none"}
 	if o.JobID != "" {
 		args = append(args, "--jobid="+o.JobID)
@@ -99,6 +99,15 @@ func (o *Options) srunArgs(nonce string) []string {
 	args = append(args, o.Prefix...)
 	args = append(args, o.Exe)
 	return append(append(args, o.ProbeArgs...), "--nonce="+nonce)
+}
+
+// jobName is that of the step, and of an allocation of its own, which must be
+// found by it when srun ends before it says its number.
+func (o *Options) jobName(nonce string) string {
+	if o.JobID != "" {
+		return "ncclinic"
+	}
+	return "ncclinic-" + nonce[:min(8, len(nonce))]
 }
 
 // atLeast compares a version of Slurm; an unknown one counts as a current one.
@@ -158,6 +167,11 @@ func Run(ctx context.Context, m *source.Machine, o Options) (*fact.NodeSet, erro
 	case <-ctx.Done():
 	}
 	said := c.heard.nodes() // what srun says of tasks from here on is our own doing
+	if ctx.Err() != nil && o.JobID == "" {
+		// srun may hear of it at a moment when it has an allocation and cannot give it
+		// back yet; and there is little time after a Ctrl-C.
+		cancelNamed(m, o.jobName(nonce))
+	}
 	stop()
 	<-ended
 	if err := ctx.Err(); err != nil {
@@ -199,6 +213,13 @@ func stepEnv(m *source.Machine) []string {
 // from within would start a third one, and so on. Its name is one of Slurm's, so
 // that --export=NONE keeps it.
 const InStep = "SLURM_NCCLINIC_NODES"
+
+// cancelNamed ends an allocation of our own.
+func cancelNamed(m *source.Machine, name string) {
+	if p, err := m.Runner.LookPath("scancel"); err == nil {
+		_, _ = m.Runner.Run(context.Background(), source.Cmd{Path: p, Args: []string{"--quiet", "--user=" + strconv.Itoa(m.UID), "--name=" + name}, Timeout: time.Second})
+	}
+}
 
 func cancelStep(m *source.Machine, job, id string) {
 	if p, err := m.Runner.LookPath("scancel"); err == nil {

@@ -90,6 +90,9 @@ func parseFrame(line []byte, nonce string) (f frame, ok bool, err error) {
 	if err != nil || f.seq < 1 || f.seq > f.of || f.of > maxFrames || len(head[2]) > frameBody {
 		return f, true, errors.New("the head of a frame is damaged")
 	}
+	if f.seq < f.of && len(head[2]) < frameBody || f.seq == f.of && len(head[2]) == 0 {
+		return f, true, errors.New("a frame is cut off")
+	}
 	f.body = head[2]
 	return f, true, nil
 }

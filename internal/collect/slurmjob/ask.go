@@ -173,7 +173,7 @@ func (a *asker) scontrol(id ID) []show {
 		}
 		a.side(SideScontrol, Failing, said)
 	default:
-		if shows := parseShow(string(r.Stdout)); len(shows) > 0 {
+		if shows := of(id, parseShow(string(r.Stdout))); len(shows) > 0 {
 			a.side(SideScontrol, Knows, "")
 			return shows
 		}
@@ -202,7 +202,9 @@ func (a *asker) sacct(id ID) ([]record, []string) {
 		return nil, fields
 	}
 	rows, perr := parseRows(string(r.Stdout))
-	recs := records(rows)
+	recs := slices.DeleteFunc(records(rows), func(r record) bool { // what a name with line ends makes of another job
+		return r.id.Job != id.Job && r.job["JobIDRaw"] != id.Job
+	})
 	switch {
 	case len(recs) > 0:
 		a.side(SideSacct, Knows, "")

@@ -19,10 +19,12 @@ var keyAt = lazyre.New(`(?:^|\s)([A-Z][A-Za-z_:/]{1,40})=`)
 type show struct {
 	kv    map[string]string
 	nodes []fact.JobNode
+	sure  map[string]bool // keys that stood before the first comment; nil before one
 }
 
 // parseShow reads the records that scontrol prints. A line that does not begin
-// as scontrol's do belongs to a name with line ends in it.
+// as scontrol's do belongs to a name with line ends in it. A comment may hold
+// lines that look like scontrol's: they change nothing that stood before it.
 func parseShow(text string) []show {
 	var out []show
 	var cur *show
@@ -56,7 +58,15 @@ func (s *show) line(l string) {
 		if !wholeLine[k] && i+1 < len(at) {
 			end = at[i+1][0]
 		}
-		s.kv[k] = strings.TrimSpace(l[m[1]:end])
+		if !s.sure[k] {
+			s.kv[k] = strings.TrimSpace(l[m[1]:end])
+		}
+		if strings.HasSuffix(k, "Comment") && s.sure == nil {
+			s.sure = make(map[string]bool, len(s.kv))
+			for k := range s.kv {
+				s.sure[k] = true
+			}
+		}
 		if wholeLine[k] {
 			return
 		}
@@ -87,6 +97,21 @@ func (s *show) node(l string) {
 		}
 	}
 	s.nodes = append(s.nodes, n)
+}
+
+// of keeps the records of a job: one that only somebody's comment holds is of
+// another, as a rule.
+func of(id ID, shows []show) []show {
+	var out []show
+	for _, s := range shows {
+		for _, k := range []string{"JobId", "ArrayJobId", "HetJobId", "PackJobId"} {
+			if s.kv[k] == id.Job {
+				out = append(out, s)
+				break
+			}
+		}
+	}
+	return out
 }
 
 // id is the id as people write it.
@@ -143,6 +168,9 @@ func (s *show) fill(j *fact.Job, cmd string) {
 	}
 	str(&j.Name, "JobName", "Name")
 	str(&j.Reason, "Reason")
+	if s.kv["Reason"] == "None" { // the scheduler has not given one
+		j.Reason = fact.None[string](at.WithExcerpt("JobState=" + s.kv["JobState"] + " Reason=None"))
+	}
 	str(&j.Dependency, "Dependency")
 	str(&j.Partition, "Partition")
 	str(&j.QOS, "QOS")

@@ -3,6 +3,7 @@ package slurmjob
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -222,6 +223,48 @@ func TestWhatIsNotToBeHad(t *testing.T) {
 			ans, err := ask(t, &tt.s, "4711")
 			if !errors.Is(err, tt.err) || ans.Sides[SideScontrol] != tt.control || ans.Sides[SideSacct] != tt.sacct {
 				t.Errorf("%v, %v, %v", err, ans.Sides, ans.Why)
+			}
+		})
+	}
+}
+
+// TestHostileAnswers: what users write into names and comments is no answer of Slurm's.
+func TestHostileAnswers(t *testing.T) {
+	const gone = "slurm_load_jobs error: Invalid job id specified\n"
+	show := func(name, comment string) string {
+		return "JobId=5 JobName=" + name + "\n   UserId=ann(1000) GroupId=g(1)\n   JobState=FAILED Reason=NonZeroExitCode Dependency=(null)\n   ExitCode=1:0\n" +
+			"   Command=/w/t.sh\n   WorkDir=/w\n   Comment=" + comment + "\n   StdErr=/w/o\n   StdIn=/dev/null\n   StdOut=/w/o\n   Power=\n\n"
+	}
+	const evil = "a\n   JobState=COMPLETED Reason=None\n   UserId=root(0)\n   ExitCode=0:0\n   StdOut=/etc/passwd\nJobId=6 JobName=x\n   JobState=COMPLETED\n   ExitCode=0:0\n"
+	rows := func(lines ...string) string {
+		return "JobID|JobIDRaw|State|ExitCode|NodeList|UID|JobName\n" + strings.Join(lines, "\n") + "\n"
+	}
+	job := "5|5|FAILED|1:0|n1|1000|train"
+	for _, tt := range []struct {
+		name string
+		s    slurm
+		want string // state, exit status, user, name
+		why  string // what is said of sacct
+	}{
+		{"a comment with lines", slurm{show: show("train", evil), without: "sacct"}, "FAILED 1 1000 train", ""},
+		{"a name with lines", slurm{show: show("train\n   JobState=COMPLETED\n   UserId=root(0)", "x"), without: "sacct"}, "FAILED 1 1000 train", ""},
+		{"a comment that names its own job", slurm{show: show("train", "JobId=5 JobState=COMPLETED"), without: "sacct"}, "FAILED 1 1000 train", ""},
+		{"a row that is cut at the end", slurm{showErr: gone, rows: rows(job, "5.0|5.0|FAI")}, "FAILED 1 1000 train", "1 rows could not be read"},
+		{"fewer columns than asked for", slurm{showErr: gone, rows: "JobID|State|JobName\n5|FAILED|train\n"}, "FAILED 0 0 train", ""},
+		{"a name of many lines and columns", slurm{showErr: gone, rows: rows(job+"\n6|6|COMPLETED|0:0|n1|0", "5.0|5.0|FAILED|0:9|n1||python")}, "FAILED 1 1000 train", ""},
+		{"a banner on both sides", slurm{showErr: gone, rows: "Welcome|to|us\n" + rows(job) + "Bye\n"}, "FAILED 1 1000 train", ""},
+		{"no UTF-8", slurm{showErr: gone, rows: rows("5|5|FAILED|1:0|n1|1000|\xff\xfe")}, "FAILED 1 1000 \xff\xfe", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ans, err := ask(t, &tt.s, "5")
+			if err != nil {
+				t.Fatal(err, ans.Sides, ans.Why)
+			}
+			j := ans.Job
+			name, _, _ := strings.Cut(j.Name.V, delimiter)
+			name = strings.TrimSuffix(name, "\nBye")
+			if got := fmt.Sprintf("%s %d %d %s", j.State.V, j.Exit.V.Code, j.UID.V, name); got != tt.want || j.ID != "5" || len(j.Others) > 0 || ans.Why[SideSacct] != tt.why {
+				t.Errorf("%q of %s, %q", got, j.ID, ans.Why)
 			}
 		})
 	}
