@@ -108,6 +108,9 @@ docker save、解开的根文件系统）、wheel、conda 包、环境归档（c
 
 // check examines nothing named, one target, two that are compared, or many.
 func (a *app) check(ctx context.Context, args []string, g gatherFlags, t targetFlags) error {
+	if err := a.checkSoname(t.explain); err != nil {
+		return err
+	}
 	if t.explain != "" && len(args) > 0 {
 		if files, ok, err := a.wheelSet(ctx, args); ok && err == nil {
 			return a.explainWheels(ctx, files, t.explain)
@@ -194,7 +197,7 @@ func (a *app) subject(ctx context.Context, args []string, g gatherFlags, t targe
 	name := args[0]
 	st, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, "/.") {
-		return nil, usagef("%q: %s", name, a.tr("no such command, file or folder (ncclinic --help lists the commands)", "没有这个命令、文件或目录（ncclinic --help 列出全部命令）"))
+		return nil, usagef("%q: %s%s", name, a.tr("no such command, file or folder (ncclinic --help lists the commands)", "没有这个命令、文件或目录（ncclinic --help 列出全部命令）"), a.perhaps(name, commandNames(a.root())))
 	}
 	if err != nil {
 		return nil, usageError{err}

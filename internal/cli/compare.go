@@ -54,7 +54,7 @@ func (a *app) compare(x, y *fact.Bundle) error {
 	case "text":
 		err = a.textCompare(sides, ds)
 	default:
-		return usagef("--format: %q is not text or json", a.out.format)
+		return a.notOneOf("--format", a.out.format, "text", "json")
 	}
 	if err == nil && code != exitOK {
 		err = exitError(code)
@@ -83,10 +83,23 @@ func (a *app) textCompare(sides []side, ds []difference) error {
 	fmt.Fprintln(a.Out)
 	rows := [][]string{{"", "A", "B"}}
 	for _, d := range ds {
-		rows = append(rows, []string{a.factName(d.Fact), fact.Clip(orDash(d.A), 200), fact.Clip(orDash(d.B), 200)})
+		rows = append(rows, []string{a.factName(d.Fact), a.factValue(d.A), a.factValue(d.B)})
 	}
-	return render.Table(a.Out, rows, st)
+	return render.Pairs(a.Out, rows, st)
 }
+
+// factValue shows one side of a difference.
+func (a *app) factValue(v string) string {
+	if zh, ok := valuesZH[v]; ok {
+		v = a.tr(v, zh)
+	}
+	return fact.Clip(orDash(v), 200)
+}
+
+// valuesZH are values that are words.
+var valuesZH = map[string]string{"yes": "是", "no": "否", "none": "无", noCUDA: "无（CPU 构建）", "not found": "未找到"}
+
+const noCUDA = "none (CPU build)"
 
 // factsZH are the names of facts in Chinese; those that are missing are the same in both languages.
 var factsZH = map[string]string{
@@ -160,7 +173,7 @@ func facts(b *fact.Bundle) [][2]string {
 		{"python", b.Python.Exe.Or("")},
 		{"python version", b.Python.Version.Or(pythonOf(b))},
 		{"torch version", t.Version.Or("")},
-		{"torch CUDA", absentAs(t.CUDA, "none (CPU build)")},
+		{"torch CUDA", absentAs(t.CUDA, noCUDA)},
 		{"torch HIP", absentAs(t.HIP, "")},
 		{"torch folder", t.Dir},
 		{"torch origin", strings.TrimSpace(t.Origin.V.Kind + " " + t.Origin.V.Package + " " + t.Origin.V.Build)},
@@ -218,7 +231,7 @@ func envOf(b *fact.Bundle) map[string]string {
 	skip := []string{"PWD", "HOME", "USER", "SHELL", "HOSTNAME", "TMPDIR", "TZ", "LANG", "LANGUAGE", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME"}
 	out := map[string]string{}
 	for _, v := range b.Env {
-		if !slices.Contains(skip, v.Name) && !strings.HasPrefix(v.Name, "SLURM") && !strings.HasPrefix(v.Name, "LC_") {
+		if !slices.Contains(skip, v.Name) && !strings.HasPrefix(v.Name, "PIP_") && !strings.HasPrefix(v.Name, "UV_") && !strings.HasPrefix(v.Name, "SLURM") && !strings.HasPrefix(v.Name, "LC_") {
 			out["$"+v.Name] = v.Value
 		}
 	}

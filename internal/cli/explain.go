@@ -34,12 +34,12 @@ node), batch scripts and listings (pip list, conda list, nvidia-smi, env, ldd,
 dmesg, sacct, scontrol …), tells by content what each is, and names the cause.
 The facts that "ncclinic facts" saved in the job may stand among them.
 Folders and patterns (logs/*.err, 'slurm-%j.out') are expanded; "-" is standard
-input; .gz, .xz and .zst are read as they are.`,
+input; .gz, .bz2, .xz and .zst are read as they are.`,
 			`explain 可以读入任意组合的作业日志（合并的、srun --label 的、每个 rank 或节点一份的）、
 批处理脚本以及各种命令输出（pip list、conda list、nvidia-smi、env、ldd、dmesg、sacct、
 scontrol 等），按内容识别，并指出原因。也可以同时给出 "ncclinic facts" 在作业中保存的
 文件。可以给目录和通配符（logs/*.err、'slurm-%j.out'）；
-"-" 表示标准输入；.gz、.xz、.zst 可直接读取。`),
+"-" 表示标准输入；.gz、.bz2、.xz、.zst 可直接读取。`),
 		Example: `  ncclinic explain slurm-123.out train.sbatch pip-list.txt
   ncclinic explain slurm-123.out facts.json
   ncclinic explain logs/          # ` + a.tr("one file per rank", "每个 rank 一个文件") + `
@@ -66,10 +66,10 @@ scontrol 等），按内容识别，并指出原因。也可以同时给出 "ncc
 
 func (a *app) explain(cmd *cobra.Command, args []string, o logs.Options) error {
 	if f := a.out.format; f != "text" && f != "json" && f != "sarif" {
-		return usagef("--format: %q is not text, json or sarif", f)
+		return a.notOneOf("--format", f, "text", "json", "sarif")
 	}
 	if a.out.maxEvidence < 1 {
-		return usagef("--max-evidence: %d is less than 1", a.out.maxEvidence)
+		return usagef(a.tr("--max-evidence: %d is less than 1", "--max-evidence：%d 小于 1"), a.out.maxEvidence)
 	}
 	base, lb, err := a.loadLogs("cause")
 	if err != nil {

@@ -12,11 +12,12 @@ import (
 )
 
 // explainLoad shows how the loader searched for one library. Its exit status is
-// that of the program: 0 it is found, or NCCL is linked in and nothing is
-// searched for; 1 it is nowhere; 3 that depends on what was not given.
+// that of the program: 0 it is found, or NCCL is linked in (or RCCL has its place)
+// and nothing is searched for; 1 it is nowhere, or this torch has no NCCL; 3 that
+// depends on what was not given.
 func (a *app) explainLoad(b *fact.Bundle, soname string) error {
 	if a.out.format != "text" && a.out.format != "json" {
-		return usagef("--format: %q is not text or json", a.out.format)
+		return a.notOneOf("--format", a.out.format, "text", "json")
 	}
 	out := struct {
 		Schema   string     `json:"schema"`
@@ -27,10 +28,16 @@ func (a *app) explainLoad(b *fact.Bundle, soname string) error {
 	}{Schema: "ncclinic.load/v1", Tool: Version, Load: b.LoadOf(soname)}
 	code := exitOK
 	w := b.Winner()
+	why, missing := a.unneeded(b, soname)
 	switch {
 	case w != nil && w.NCCLStatic.Or(false) && strings.HasPrefix(soname, "libnccl.so"):
 		out.Load = nil
 		out.Why = fmt.Sprintf(a.tr("NCCL %s is linked into %s: no %s is searched for", "NCCL %s 已静态链接进 %s，不会查找 %s"), w.NCCLVersion.Or(""), path.Base(w.NCCLStatic.At.Path), soname)
+	case why != "":
+		out.Load, out.Why = nil, why
+		if missing {
+			code = exitFound
+		}
 	case out.Load == nil:
 		var have []string
 		for _, x := range b.Loads {

@@ -151,7 +151,7 @@ func (a *app) fix(ctx context.Context, args []string, f *fixFlags) error {
 			return usagef("--torch: %v", err)
 		}
 		v.Plan.Notes = append(start.notes, v.Plan.Notes...)
-		if v.Option, err = pick(v.Plan, f.option); err != nil {
+		if v.Option, err = a.pick(v.Plan, f.option); err != nil {
 			return err
 		}
 	}
@@ -219,10 +219,10 @@ func (a *app) checkFix(f *fixFlags) error {
 	switch a.out.format {
 	case "text", "json", "sh":
 	default:
-		return usagef("--format: %q is not text, json or sh", a.out.format)
+		return a.notOneOf("--format", a.out.format, "text", "json", "sh")
 	}
 	if f.with != "" && !slices.Contains(plan.Tools, f.with) {
-		return usagef("--with: %q is not one of %s", f.with, strings.Join(plan.Tools, ", "))
+		return a.notOneOf("--with", f.with, plan.Tools...)
 	}
 	f.driver = driverOf(f.driver)
 	if f.driver != "" && !driverForm.MatchString(f.driver) {
@@ -247,7 +247,7 @@ func (a *app) checkFix(f *fixFlags) error {
 }
 
 // pick finds the option that was asked for.
-func pick(p *plan.Plan, name string) (int, error) {
+func (a *app) pick(p *plan.Plan, name string) (int, error) {
 	if name == "" {
 		return 0, nil
 	}
@@ -261,7 +261,7 @@ func pick(p *plan.Plan, name string) (int, error) {
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	return 0, usagef("--option: %q is not one of %s", name, strings.Join(ids, ", "))
+	return 0, a.notOneOf("--option", name, ids...)
 }
 
 // start is what a fix begins with.
@@ -497,7 +497,7 @@ func (a *app) scriptStart(s *start, names ...string) error {
 func (a *app) scriptPatch(s *start, name string) {
 	var out, errs bytes.Buffer
 	s.script = name
-	if code := Main([]string{"lint", "--diff", name, "--lang", a.lang}, Streams{In: a.In, Out: &out, Err: &errs, Getenv: a.Getenv}); code == exitOK || code == exitFound {
+	if code := Main([]string{"lint", "--diff", "--lang", a.lang, "--", name}, Streams{In: a.In, Out: &out, Err: &errs, Getenv: a.Getenv}); code == exitOK || code == exitFound {
 		s.patch = out.String() // without secrets
 		if src, err := os.ReadFile(name); err == nil && mask.Text(string(src)) != string(src) {
 			s.sum = fmt.Sprintf("%x", sha256.Sum256(src))
@@ -543,12 +543,19 @@ func (a *app) severalStart(ctx context.Context, s *start, args []string, f *fixF
 	if s.rep, s.logs, err = a.reportOf(append([]string{"explain"}, args...)...); err != nil {
 		return err
 	}
-	for _, name := range args {
-		if name == "-" || s.script != "" {
+	for _, name := range uniq(args) {
+		if name == "-" || isBundle(name) {
 			continue
 		}
-		if head, err := headOf(name); err == nil && lint.Candidate(name, head) {
+		head, err := headOf(name)
+		switch {
+		case err != nil || !lint.Candidate(name, head):
+		case s.script == "":
 			a.scriptPatch(s, name)
+		default:
+			x := &start{kind: "script", name: name}
+			a.scriptPatch(x, name)
+			s.rest = append(s.rest, x)
 		}
 	}
 	if _, facts, err := bundles(args); err == nil && len(facts) == 1 {

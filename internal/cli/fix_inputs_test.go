@@ -191,7 +191,7 @@ func TestFixScripts(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	code, out, errs = runFix(t, f["a.sbatch"], f["b.sbatch"], f["a.sbatch"])
-	must(t, "two", oneLine(out+errs), f["a.sbatch"]+", line ", f["b.sbatch"]+", line 2: Malformed #SBATCH line", "Patch of "+f["a.sbatch"], "Patch of "+f["b.sbatch"], "+export NCCL_DEBUG=INFO")
+	must(t, "two", oneLine(out+errs), f["a.sbatch"]+", line ", f["b.sbatch"]+`, line 2: "4" is no option`, "Patch of "+f["a.sbatch"], "Patch of "+f["b.sbatch"], "+export NCCL_DEBUG=INFO")
 	if code != exitFound || strings.Contains(out, "not decided") || strings.Count(out, "Patch of "+f["a.sbatch"]) != 1 {
 		t.Errorf("exit %d\n%s", code, out)
 	}
@@ -201,4 +201,35 @@ func TestFixScripts(t *testing.T) {
 	must(t, "json", out, `"patches": [`, `"line": `, `"message": `)
 	_, out, _ = runFix(t, "--format", "sh", f["a.sbatch"], f["b.sbatch"])
 	must(t, "sh", out, "cat > "+f["a.sbatch"]+".patch", "cat > "+f["b.sbatch"]+".patch", "a.sbatch:6: ")
+}
+
+// TestFixLogAndScripts: every script that comes with a log is patched.
+func TestFixLogAndScripts(t *testing.T) {
+	f := inDir(t, map[string]string{
+		"a.sbatch": wrongScript, "b.sbatch": "#!/bin/bash\n#SBATCH --gres=gpu:4\nNCCL_DEBUG=INFO\nsrun python t.py\n",
+		"slurm-4711.out": "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0. Some of the step tasks have been OOM Killed.\nsrun: error: gpu01: task 3: Out Of Memory\n",
+	})
+	_, out, errs := runFix(t, f["slurm-4711.out"], f["a.sbatch"], f["b.sbatch"])
+	must(t, "log", oneLine(out+errs), "host-out-of-memory", f["slurm-4711.out"]+", line 1: ", "Patch of "+f["a.sbatch"], "Patch of "+f["b.sbatch"], "+export NCCL_DEBUG=INFO", "sacct -j 4711 --format")
+	_, out, _ = runFix(t, "--format", "sh", f["slurm-4711.out"], f["a.sbatch"], f["b.sbatch"])
+	must(t, "sh", out, "cat > "+f["a.sbatch"]+".patch", "cat > "+f["b.sbatch"]+".patch")
+	_, out, _ = runFix(t, "--format", "json", f["slurm-4711.out"], f["a.sbatch"], f["b.sbatch"])
+	must(t, "json", out, `"script": "`+f["b.sbatch"]+`"`, `"certainty": "proven"`)
+}
+
+// TestFixSaysHowSure: a cause that is not proven says so, with what would decide,
+// in both languages; the name of a script is quoted for the shell.
+func TestFixSaysHowSure(t *testing.T) {
+	f := inDir(t, map[string]string{
+		"h.out":         "gpu01:88:120 [0] misc/socket.cc:400 NCCL WARN socketStartConnect: Connect to 10.1.0.2<33000> failed : No route to host\nRuntimeError: NCCL error in: ncclUtils, unhandled system error\nsrun: error: gpu01: task 0: Exited with exit code 1\n",
+		"it's a.sbatch": "#!/bin/bash\n#SBATCH --gres=gpu:4\nNCCL_DEBUG=INFO\nsrun python t.py\n",
+	})
+	_, out, _ := runFix(t, f["h.out"])
+	must(t, "en", out, "net-interface-wrong · possible", "What would decide", "    srun -l ip -br a\n", "  - the line \"Bootstrap : Using …\" of every node")
+	_, out, _ = runFix(t, "--lang", "zh", f["h.out"])
+	must(t, "zh", out, "net-interface-wrong · 有可能", "判定方法", "  - 每个节点的 “Bootstrap : Using …” 行")
+	_, out, _ = runFix(t, "--format", "sh", f["h.out"])
+	must(t, "sh", out, "# What would decide:\n#     srun -l ip -br a\n")
+	_, out, _ = runFix(t, f["it's a.sbatch"])
+	must(t, "quoted", out, `it'\''s a.sbatch' applies them`)
 }

@@ -46,7 +46,7 @@ func TestFixBadInput(t *testing.T) {
 		{[]string{demoFacts, "--gres", "foo"}, 2, "names no GPU as GRES do"},
 		{[]string{put("br.json", `{"schema":"ncclinic.report/v1"}`)}, 2, `verdict ""`},
 		{[]string{demoFacts, "--with", "npm"}, 2, "is not one of pip, uv"},
-		{[]string{demoFacts, "--option", "7"}, 2, "is not one of 1, keep"},
+		{[]string{demoFacts, "--option", "7"}, 2, "is not 1, keep, 2 or newest"},
 		{[]string{demoFacts, "--format", "xml"}, 2, "text, json or sh"},
 		{[]string{demoFacts, "--index", "/nowhere"}, 2, "--index"},
 		{[]string{demoFacts, "--index", put("ix", "numpy-2.whl")}, 2, "names no torch wheel"},

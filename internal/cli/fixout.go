@@ -27,38 +27,50 @@ func (a *app) fixJSON(v *render.FixView, s *start) error {
 		Note     string   `json:"note"`
 	}
 	type jsonMore struct {
-		ID    string    `json:"id"`
-		Title string    `json:"title"`
-		Line  int       `json:"line,omitempty"`
-		Fixes []jsonFix `json:"fixes"`
+		ID      string    `json:"id"`
+		Title   string    `json:"title"`
+		File    string    `json:"file,omitempty"`
+		Line    int       `json:"line,omitempty"`
+		Message string    `json:"message,omitempty"`
+		Fixes   []jsonFix `json:"fixes"`
 	}
 	type jsonPatch struct {
 		Script string `json:"script"`
 		Patch  string `json:"patch"`
 	}
 	out := struct {
-		Schema  string          `json:"schema"`
-		Tool    string          `json:"tool"`
-		Subject fact.Subject    `json:"subject"`
-		Verdict string          `json:"verdict,omitempty"`
-		Cause   *string         `json:"cause"`
-		Title   string          `json:"title,omitempty"`
-		Line    int             `json:"line,omitempty"`
-		Message string          `json:"message,omitempty"`
-		Actor   string          `json:"actor,omitempty"`
-		Fixes   []jsonFix       `json:"fixes"`
-		More    []jsonMore      `json:"more,omitempty"`
-		Plan    json.RawMessage `json:"plan"`
-		Option  int             `json:"option"`
-		Patch   string          `json:"patch,omitempty"`
-		Patches []jsonPatch     `json:"patches,omitempty"`
-		Ask     string          `json:"ask,omitempty"`
-	}{Schema: "ncclinic.fix/v1", Tool: Version, Subject: fact.Subject{Kind: s.kind, Name: s.name}, Verdict: v.Verdict, Fixes: []jsonFix{}, Option: v.Option + 1, Patch: v.Patch, Ask: v.Ask}
+		Schema    string          `json:"schema"`
+		Tool      string          `json:"tool"`
+		Subject   fact.Subject    `json:"subject"`
+		Verdict   string          `json:"verdict,omitempty"`
+		Cause     *string         `json:"cause"`
+		Title     string          `json:"title,omitempty"`
+		Line      int             `json:"line,omitempty"`
+		Message   string          `json:"message,omitempty"`
+		Certainty string          `json:"certainty,omitempty"`
+		Needs     []string        `json:"needs,omitempty"`
+		Actor     string          `json:"actor,omitempty"`
+		Fixes     []jsonFix       `json:"fixes"`
+		More      []jsonMore      `json:"more,omitempty"`
+		Plan      json.RawMessage `json:"plan"`
+		Option    int             `json:"option"`
+		Patch     string          `json:"patch,omitempty"`
+		Script    string          `json:"script,omitempty"`
+		Patches   []jsonPatch     `json:"patches,omitempty"`
+		Ask       string          `json:"ask,omitempty"`
+	}{Schema: "ncclinic.fix/v1", Tool: Version, Subject: fact.Subject{Kind: s.kind, Name: s.name}, Verdict: v.Verdict, Fixes: []jsonFix{}, Option: v.Option + 1, Patch: v.Patch, Script: v.Script, Ask: v.Ask}
 	if f := v.Cause; f != nil {
 		out.Cause, out.Title, out.Actor = &f.ID, diag.Title(v.Texts, f, a.lang), f.Actor
+		out.Certainty = string(f.Certainty)
+		if f.Certainty != diag.Proven {
+			out.Needs = f.Needs
+		}
 		for _, x := range f.Fixes {
 			out.Fixes = append(out.Fixes, jsonFix{x.ID, x.Kind, x.Commands, diag.Section(v.Texts, f, "fix:"+x.ID, a.lang)})
 		}
+	}
+	if v.Cause == nil {
+		out.Needs = v.Decide
 	}
 	for _, p := range v.Rest {
 		out.Patches = append(out.Patches, jsonPatch{p.Script, p.Patch})
@@ -69,7 +81,7 @@ func (a *app) fixJSON(v *render.FixView, s *start) error {
 	for _, f := range v.More {
 		m := jsonMore{ID: f.ID, Title: diag.Title(v.Texts, f, a.lang), Fixes: []jsonFix{}}
 		if len(f.Where) > 0 {
-			m.Line = f.Where[0].Line
+			m.File, m.Line, m.Message = f.Where[0].File, f.Where[0].Line, diag.Message(v.Texts, f, a.lang)
 		}
 		for _, x := range f.Fixes {
 			m.Fixes = append(m.Fixes, jsonFix{x.ID, x.Kind, x.Commands, diag.Section(v.Texts, f, "fix:"+x.ID, a.lang)})
@@ -128,6 +140,20 @@ func (a *app) fixScript(v *render.FixView, s *start) error {
 			for _, c := range x.Commands {
 				comment(c) // the short form knows less than a plan: to be read first
 			}
+		}
+	}
+	needs := v.Decide
+	if f := v.Cause; f != nil {
+		needs = nil
+		if f.Certainty != diag.Proven {
+			needs = f.Needs
+		}
+	}
+	if len(needs) > 0 {
+		fmt.Fprintln(w)
+		comment(a.tr("What would decide:", "判定方法："))
+		for _, n := range needs {
+			comment("    " + diag.NeedText(n, a.lang))
 		}
 	}
 	a.shellPatch(w, comment, &render.ScriptPatch{Script: v.Script, Patch: v.Patch, Says: v.PatchSays}, s.sum)

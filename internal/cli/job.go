@@ -119,7 +119,7 @@ func (a *app) job(ctx context.Context, m *source.Machine, id slurmjob.ID, o logs
 	switch a.out.format {
 	case "text", "json", "sarif":
 	default:
-		return usagef("--format: %q is not text, json or sarif", a.out.format)
+		return a.notOneOf("--format", a.out.format, "text", "json", "sarif")
 	}
 	ans, err := slurmjob.Ask(ctx, m, id)
 	if err != nil {

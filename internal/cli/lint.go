@@ -90,12 +90,12 @@ func (a *app) lint(ctx context.Context, args []string, f lintFlags) error {
 	switch a.out.format {
 	case "text", "json", "sarif", "github", "checkstyle":
 	default:
-		return usagef("--format: %q is not text, json, sarif, github or checkstyle", a.out.format)
+		return a.notOneOf("--format", a.out.format, "text", "json", "sarif", "github", "checkstyle")
 	}
 	switch f.failOn {
 	case "error", "warning", "note":
 	default:
-		return usagef("--fail-on: %q is not error, warning or note", f.failOn)
+		return a.notOneOf("--fail-on", f.failOn, "error", "warning", "note")
 	}
 	base, err := a.load("lint")
 	if err != nil {
@@ -111,7 +111,7 @@ func (a *app) lint(ctx context.Context, args []string, f lintFlags) error {
 	if f.slurm != "" {
 		v, ok := rule.ParseVersion(f.slurm)
 		if !ok {
-			return usagef("--slurm-version: %q is no version such as 23.11", f.slurm)
+			return usagef("--slurm-version: %q %s", f.slurm, a.tr("is no version such as 23.11", "不是 23.11 这样的版本号"))
 		}
 		o.Slurm = v
 	}
@@ -421,10 +421,10 @@ func (a *app) scripts(args []string, recursive bool) ([]string, error) {
 			continue
 		}
 		st, err := os.Stat(arg)
-		if err != nil {
+		if err != nil && len(args) == 1 {
 			return nil, usageError{err}
 		}
-		if !st.IsDir() {
+		if err != nil || !st.IsDir() { // what is not there is named beside what is
 			out = append(out, arg)
 			continue
 		}

@@ -19,6 +19,27 @@ func (a *app) versionCmd() *cobra.Command {
 	}
 }
 
+// helpCmd is what people type who know "git help": the same as --help.
+func (a *app) helpCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:    "help [COMMAND]",
+		Hidden: true,
+		Short:  a.tr("show the help of a command", "显示命令的帮助"),
+		RunE: func(c *cobra.Command, args []string) error {
+			root := c.Root()
+			if len(args) == 0 {
+				return root.Help()
+			}
+			for _, k := range root.Commands() {
+				if k.Name() == args[0] {
+					return k.Help()
+				}
+			}
+			return usagef("help: %q: %s%s", args[0], a.tr("no such command", "没有这个命令"), a.perhaps(args[0], commandNames(root)))
+		},
+	}
+}
+
 func (a *app) completionCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
@@ -42,7 +63,7 @@ func (a *app) completionCmd() *cobra.Command {
 			case "fish":
 				return c.Root().GenFishCompletion(a.Out, true)
 			}
-			return usagef("completion: %q is not bash, zsh or fish", args[0])
+			return a.notOneOf("completion", args[0], "bash", "zsh", "fish")
 		},
 	}
 }

@@ -72,14 +72,14 @@ Without a subcommand it examines the environment that it is started in, like
 	root.PersistentFlags().String("lang", "", a.tr("language of the output: en or zh (default: from LC_ALL, LC_MESSAGES, LANG)", "输出语言：en 或 zh（默认取自 LC_ALL、LC_MESSAGES、LANG）"))
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		if f := c.Flags().Lookup("lang"); f != nil && f.Changed && f.Value.String() != "en" && f.Value.String() != "zh" {
-			return usagef("--lang: %q is not en or zh", f.Value.String())
+			return a.notOneOf("--lang", f.Value.String(), "en", "zh")
 		}
 		return nil
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(a.wrongFlag)
 	root.SetVersionTemplate("ncclinic {{.Version}}\n")
 	root.SetUsageTemplate(a.usageTemplate())
-	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
+	root.SetHelpCommand(a.helpCmd())
 	root.InitDefaultHelpFlag()
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(check, a.lintCmd(), a.explainCmd(), a.jobCmd(), a.runCmd(), a.fixCmd(), a.factsCmd(), a.probeCmd(), a.demoCmd(), a.rulesCmd(), a.completionCmd(), a.manCmd(), a.docsCmd(), a.versionCmd())
@@ -149,7 +149,7 @@ func (a *app) style() (render.Style, error) {
 		st.Color = tty && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"
 	case "never":
 	default:
-		return st, usagef("--color: %q is not auto, always or never", a.out.color)
+		return st, a.notOneOf("--color", a.out.color, "auto", "always", "never")
 	}
 	return st, nil
 }
@@ -190,7 +190,7 @@ func (a *app) show(rep *diag.Report, base *rules.Base, b *fact.Bundle) error {
 			err = render.Facts(a.Out, b, st)
 		}
 	default:
-		return usagef("--format: %q is not text or json", a.out.format)
+		return a.notOneOf("--format", a.out.format, "text", "json")
 	}
 	if err != nil {
 		return err

@@ -114,7 +114,7 @@ func (a *app) run(ctx context.Context, argv []string, f runFlags) error {
 		return a.supervise(m, argv, env, int(tail))
 	}
 	err = run.Replace(argv, env)
-	fmt.Fprintf(a.Err, "ncclinic run: %s\n", render.Clean(err.Error(), false))
+	fmt.Fprintf(a.Err, "ncclinic run: %s\n", render.Clean(diag.ErrorText(strings.TrimPrefix(err.Error(), "exec: "), a.lang), false))
 	return exitError(run.ExecStatus(err))
 }
 

@@ -87,7 +87,7 @@ func (a *app) table(ctx context.Context, names []string, g gatherFlags, t target
 	case "text":
 		err = a.textTable(rows, others)
 	default:
-		return usagef("--format: %q is not text or json", a.out.format)
+		return a.notOneOf("--format", a.out.format, "text", "json")
 	}
 	if err == nil && code != exitOK {
 		err = exitError(code)

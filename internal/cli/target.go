@@ -14,6 +14,7 @@ import (
 
 	"github.com/ncclinic/ncclinic/internal/collect/node"
 	"github.com/ncclinic/ncclinic/internal/collect/target"
+	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
 	"github.com/ncclinic/ncclinic/internal/mask"
@@ -176,7 +177,12 @@ func (a *app) readTarget(ctx context.Context, name string, g gatherFlags, t targ
 // targetError says what a path is not, and what would take it.
 func (a *app) targetError(name string, err error) error {
 	if errors.Is(err, source.ErrUnknownKind) {
-		return usagef("%v; %s", err, fmt.Sprintf(a.tr("check takes a file that \"ncclinic facts\" wrote, an environment, or one of .sif .sqsh .whl .conda .tar(.gz|.zst|.xz) OCI and docker images (a log? ncclinic explain %s; a batch script? ncclinic lint %s)",
+		what, begins, cut := strings.Cut(err.Error(), " (it begins with ")
+		what = diag.ErrorText(what, a.lang)
+		if cut {
+			what += fmt.Sprintf(a.tr(" (it begins with %s)", "（开头为 %s）"), strings.TrimSuffix(begins, ")"))
+		}
+		return usagef("%s%s%s", what, a.tr("; ", "；"), fmt.Sprintf(a.tr("check takes a file that \"ncclinic facts\" wrote, an environment, or one of .sif .sqsh .whl .conda .tar(.gz|.zst|.xz) OCI and docker images (a log? ncclinic explain %s; a batch script? ncclinic lint %s)",
 			"check 接受 \"ncclinic facts\" 写出的文件、环境目录，或 .sif .sqsh .whl .conda .tar(.gz|.zst|.xz)、OCI 与 docker 镜像（日志请用 ncclinic explain %s，批处理脚本请用 ncclinic lint %s）"), shellWord(name), shellWord(name)))
 	}
 	return usageError{err}

@@ -142,14 +142,11 @@ func (a *app) explainWheels(ctx context.Context, files []string, soname string) 
 
 // notInWheels says of a library that no wheel has, where it would come from.
 func (a *app) notInWheels(b *fact.Bundle, soname, provider string) string {
-	w := b.Winner()
 	torch := path.Base(b.Target.Path)
 	switch {
 	case provider != "" && b.Target.Kind == source.KindWheel:
 		return fmt.Sprintf(a.tr("%s comes with %s, which %s requires and which was not given. Name it as well, or a folder with both:\n  ncclinic check --explain-load %s %s WHEEL_OR_FOLDER",
 			"%s 由 %s 提供，%s 依赖它，但没有给出。请一并写明该 wheel，或给出同时包含两者的目录：\n  ncclinic check --explain-load %s %s WHEEL_OR_FOLDER"), soname, provider, torch, soname, shellWord(b.Target.Path))
-	case strings.HasPrefix(soname, "libnccl.so") && w != nil && !w.NCCL.Or(true):
-		return fmt.Sprintf(a.tr("%s has no NCCL compiled in: nothing of it asks for %s", "%s 没有编入 NCCL，其中没有任何库需要 %s"), torch, soname)
 	}
 	return fmt.Sprintf(a.tr("%s is in nothing that was given, and %s requires no package that is known to bring it: the system's own loader path decides", "给出的内容中没有 %s，%s 也没有依赖已知提供它的软件包，结果取决于系统的加载路径"), soname, torch)
 }

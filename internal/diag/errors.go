@@ -4,32 +4,62 @@ import "strings"
 
 // ErrorText shows an error in a language: its parts, which ": " separates, are
 // translated one by one, so that names of files between them stay as they are.
-// What has no translation stays English.
+// What has no translation stays English. What was done with a file that is not
+// there ("stat", "open") is nobody's concern in any language.
 func ErrorText(text, lang string) string {
-	if lang != "zh" {
-		return text
-	}
 	parts := strings.Split(text, ": ")
-	known := false
-	for i, p := range parts {
-		if zh, ok := errorsZh[p]; ok {
-			parts[i], known = zh, true
-			continue
-		}
-		for en, zh := range verbsZh {
-			if rest, ok := strings.CutPrefix(p, en); ok && i+1 < len(parts) && strings.ContainsAny(rest, "/.") {
-				parts[i] = zh + rest
+	known := make([]bool, len(parts)+1) // from here on something is
+	for i := len(parts) - 1; i >= 0; i-- {
+		_, ok := errorsZh[parts[i]]
+		known[i] = known[i+1] || ok
+		for _, call := range calls {
+			if rest, ok := strings.CutPrefix(parts[i], call); ok && known[i+1] {
+				parts[i] = rest
 			}
 		}
 	}
-	if !known {
+	if lang != "zh" {
+		return strings.Join(parts, ": ")
+	}
+	any := known[0]
+	for i, p := range parts {
+		if zh, ok := errorsZh[p]; ok {
+			parts[i] = zh
+			continue
+		}
+		for en, zh := range verbsZh {
+			if rest, ok := strings.CutPrefix(p, en); ok && known[i+1] && strings.ContainsAny(rest, "/.") {
+				parts[i] = zh + rest
+			}
+		}
+		if at := strings.LastIndex(p, `" `); at > 0 {
+			if zh, ok := aboutZh[p[at+2:]]; ok {
+				parts[i], any = p[:at+2]+zh, true
+			}
+		}
+	}
+	if !any {
 		return text
 	}
 	return strings.Join(parts, "：")
 }
 
+// calls are system calls that Go names in front of a path.
+var calls = []string{"stat ", "lstat ", "open ", "openat ", "statat "}
+
 // verbsZh are what the operating system was asked to do with a file.
-var verbsZh = map[string]string{"open ": "打开 ", "stat ": "查看 ", "lstat ": "查看 ", "read ": "读取 ", "readdirent ": "列出 ", "write ": "写入 "}
+var verbsZh = map[string]string{"read ": "读取 ", "readdirent ": "列出 ", "write ": "写入 "}
+
+// aboutZh translates what is said of a word in quotes.
+var aboutZh = map[string]string{
+	"is not a size":                          "不是大小（如 10M、2G）",
+	"is neither a time nor an age":           "既不是时间，也不是时长",
+	"is no version, specifier or CUDA build": "不是版本号、版本限定或 CUDA 构建",
+	"is no CUDA build":                       "不是 CUDA 构建",
+	"is not a job id":                        "不是作业号",
+	"is no version such as 23.11":            "不是 23.11 这样的版本号",
+	"is not error, warning, note, on or off": "无效，可用的有 error、warning、note、on、off",
+}
 
 // errorsZh translates words of the operating system, of readers of archives and
 // images, and of the command line.
@@ -112,4 +142,26 @@ var errorsZh = map[string]string{
 	"a list of more than 4096 elements":                                   "列表超过 4096 个元素",
 	"its content is not what its digest says":                             "内容与其摘要（digest）不符",
 	"it was changed or damaged":                                           "已被改动或损坏",
+	"write 2.6.0, 2.6, >=2.4,<2.8, 2.6.0+cu124 or cu126":                  "可写成 2.6.0、2.6、>=2.4,<2.8、2.6.0+cu124 或 cu126",
+	"its local tag is not like cu126":                                     "本地标签不是 cu126 这种形式",
+	"no such file":                                                        "没有该文件",
+	"no such rule":                                                        "没有这条规则",
+	"no such job":                                                         "没有这个作业",
+	"not a program":                                                       "不是程序",
+	"not an environment":                                                  "不是环境目录",
+	"no python on PATH":                                                   "PATH 中没有 python",
+	"no such program on PATH":                                             "PATH 中没有这个程序",
+	"executable file not found in $PATH":                                  "PATH 中没有这个程序",
+	"broken JSON":                                                         "JSON 已损坏",
+	"unexpected end of JSON input":                                        "内容不完整",
+	"not a facts bundle":                                                  "不是事实文件",
+	"not a text file":                                                     "不是文本文件",
+	"a quote is not closed":                                               "引号没有闭合",
+	"neither scontrol nor sacct is on PATH":                               "PATH 中既没有 scontrol，也没有 sacct",
+	"no answer from Slurm":                                                "Slurm 没有应答",
+	"squeue is not on PATH":                                               "PATH 中没有 squeue",
+	"squeue did not answer in time":                                       "squeue 未及时应答",
+	"sinfo is not on PATH":                                                "PATH 中没有 sinfo",
+	"sinfo did not answer in time":                                        "sinfo 未及时应答",
+	"a gzip file without a tar archive inside":                            "gzip 文件，其中没有 tar 归档",
 }

@@ -6,7 +6,7 @@ import "strings"
 // the fixed words (a version, a message) stays as it is.
 func Reason(why, lang string) string {
 	if lang != "zh" {
-		return why
+		return ErrorText(why, lang)
 	}
 	for _, n := range needs {
 		if n.why == why {
@@ -40,7 +40,9 @@ var reasonsZh = map[string]string{
 	"empty":                        "空文件",
 	"reading stopped after the limit, in bytes (--limit): ": "已达到读取上限（--limit），字节数：",
 	"events that carry no date and are kept: ":              "没有日期、因而保留的事件数：",
-	"nodes were not connected with each other":              "没有测试节点之间的连接",
+	"no report within ":                        "没有报告，已等待 ",
+	"no allocation within ":                    "没有获得资源，已等待 ",
+	"nodes were not connected with each other": "没有测试节点之间的连接",
 	Undecided:                                                      "所给的输入不足以判定",
 	"no log was given":                                             "没有给出日志",
 	"no batch script was given":                                    "没有给出批处理脚本",

@@ -43,7 +43,7 @@ func ReadConfig(raw []byte, name string, known func(id string) bool) (*Config, e
 	d := yaml.NewDecoder(bytes.NewReader(raw))
 	d.KnownFields(true)
 	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %s", name, plainYAML(err))
 	}
 	var ids []string
 	for id := range c.Rules {
@@ -76,6 +76,31 @@ func ReadConfig(raw []byte, name string, known func(id string) bool) (*Config, e
 		}
 	}
 	return c, nil
+}
+
+// plainYAML says what is wrong in a configuration without the words of the
+// library and of the types that it is read into.
+func plainYAML(err error) string {
+	var wrong *yaml.TypeError
+	if !errors.As(err, &wrong) {
+		return strings.TrimPrefix(err.Error(), "yaml: ")
+	}
+	var out []string
+	for _, e := range wrong.Errors {
+		line, what, _ := strings.Cut(e, ": ")
+		switch {
+		case strings.Contains(what, " not found in type "):
+			name, _, _ := strings.Cut(strings.TrimPrefix(what, "field "), " not found in type ")
+			what = fmt.Sprintf("%q is no key of it", name)
+		case strings.HasPrefix(what, "cannot unmarshal "):
+			what = "not the kind of value that belongs here"
+		case strings.HasPrefix(what, "mapping key "):
+			what, _, _ = strings.Cut(what, " at line")
+			what = strings.Replace(what, "already defined", "is there twice", 1)
+		}
+		out = append(out, line+": "+what)
+	}
+	return strings.Join(out, "; ")
 }
 
 func (c *Config) severity(id string) (diag.Severity, bool) {

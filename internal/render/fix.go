@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/plan"
 )
 
@@ -80,10 +81,7 @@ func Fix(w io.Writer, v *FixView, st Style, lang string) error {
 		x.planned()
 	}
 	x.cause()
-	if v.Plan == nil && v.Cause == nil && len(v.Decide) > 0 {
-		x.section(x.u.decide)
-		x.p.needs(2, v.Decide, lang)
-	}
+	x.decide()
 	x.more()
 	x.patch(&ScriptPatch{v.Script, v.Patch, v.PatchSays}, "")
 	for i := range v.Rest {
@@ -107,7 +105,11 @@ func Fix(w io.Writer, v *FixView, st Style, lang string) error {
 func (x *fixText) patch(p *ScriptPatch, label string) {
 	if p.Patch != "" {
 		label = ""
-		x.section(fmt.Sprintf(x.u.patch, p.Script, p.Script))
+		word := p.Script
+		if strings.HasPrefix(word, "-") {
+			word = "./" + word
+		}
+		x.section(Clean(fmt.Sprintf(x.u.patch, p.Script, fact.ShellWord(word)), false))
 		for _, l := range strings.Split(strings.TrimRight(p.Patch, "\n"), "\n") {
 			x.p.line("  " + Clean(l, false))
 		}
@@ -120,14 +122,14 @@ func (x *fixText) patch(p *ScriptPatch, label string) {
 	}
 }
 
-// place tells where a finding of a script is: its line, and of several scripts
-// which one.
+// place tells where a finding is: its line, and the file where that is not the
+// only script.
 func (x *fixText) place(f *diag.Finding) string {
 	if len(f.Where) == 0 || f.Where[0].Line == 0 {
 		return ""
 	}
 	at := fmt.Sprintf(x.u.atLine, f.Where[0].Line)
-	if len(x.v.Rest) > 0 && f.Where[0].File != "" {
+	if file := f.Where[0].File; file != "" && (len(x.v.Rest) > 0 || file != x.v.Script) {
 		at = Clean(f.Where[0].File, false) + ", " + at
 		if x.lang == "zh" {
 			at = strings.Replace(at, ", ", " ", 1)
@@ -136,10 +138,10 @@ func (x *fixText) place(f *diag.Finding) string {
 	return at
 }
 
-// particular says what a script's finding is about: the place, and the message.
+// particular says what was found and where. What a plan is for, it says itself.
 func (x *fixText) particular(f *diag.Finding) {
 	at := x.place(f)
-	if at == "" || x.v.Script == "" {
+	if x.v.Plan != nil && (at == "" || x.v.Script == "") {
 		return
 	}
 	if m := diag.Message(x.v.Texts, f, x.lang); m != "" {
@@ -176,10 +178,14 @@ func (x *fixText) head() {
 	x.p.line(x.p.paint(color, x.u.plan) + x.p.paint(bold, "  "+title))
 	if v.Cause != nil {
 		t := Clean(diag.Title(v.Texts, v.Cause, x.lang), false)
+		sure := ""
+		if c := v.Cause.Certainty; c != diag.Proven && c != "" {
+			sure = " · " + wordsFor(x.lang).certainty[string(c)]
+		}
 		if t == title {
-			x.p.line(x.p.paint(dim, v.Cause.ID))
+			x.p.line(x.p.paint(dim, v.Cause.ID+sure))
 		} else {
-			x.p.line(x.p.paint(dim, t+" ["+v.Cause.ID+"]"))
+			x.p.line(x.p.paint(dim, t+" ["+v.Cause.ID+"]"+sure))
 		}
 	}
 }
@@ -332,12 +338,20 @@ func (x *fixText) steps(o *plan.Option) {
 // more shows what else is wrong in a script and what to do; edits that are safe
 // stand in the patch.
 func (x *fixText) more() {
+	fixed := map[string]bool{} // said once for each kind
 	for i, f := range x.v.More {
 		if i == 0 {
 			x.section(x.u.also)
 		}
-		t := Clean(diag.Title(x.v.Texts, f, x.lang), false) + " [" + f.ID + "]"
-		x.p.hang(2, "- ", x.place(f)+t)
+		t := diag.Message(x.v.Texts, f, x.lang) // names the words that are wrong
+		if t == "" || x.place(f) == "" {
+			t = diag.Title(x.v.Texts, f, x.lang)
+		}
+		x.p.hang(2, "- ", x.place(f)+strings.Join(strings.Fields(Clean(t, true)), " ")+" ["+f.ID+"]")
+		if fixed[f.ID] {
+			continue
+		}
+		fixed[f.ID] = true
 		for _, fix := range f.Fixes {
 			if note := diag.Section(x.v.Texts, f, "fix:"+fix.ID, x.lang); note != "" {
 				x.p.para(4, Clean(note, true))
@@ -349,6 +363,38 @@ func (x *fixText) more() {
 			}
 		}
 	}
+}
+
+// decide tells what would decide, where the report is not sure of the cause.
+func (x *fixText) decide() {
+	needs, text := x.v.Decide, ""
+	if f := x.v.Cause; f != nil {
+		if f.Certainty == diag.Proven {
+			return
+		}
+		shown := map[string]bool{}
+		for _, fix := range f.Fixes {
+			for _, c := range fix.Commands {
+				shown[c] = true
+			}
+		}
+		needs, text = nil, diag.Section(x.v.Texts, f, "decide", x.lang)
+		for _, n := range f.Needs {
+			if !shown[n] {
+				needs = append(needs, n)
+			}
+		}
+	} else if x.v.Plan != nil {
+		return
+	}
+	if text == "" && len(needs) == 0 {
+		return
+	}
+	x.section(x.u.decide)
+	if text != "" {
+		x.p.para(2, Clean(text, true))
+	}
+	x.p.needs(2, needs, x.lang)
 }
 
 // cause shows the fixes of the knowledge base. Where a plan stands above, those

@@ -67,6 +67,6 @@ func (x *textReport) place(f *diag.Finding) string {
 func (x *textReport) exclude() {
 	if n := x.rep.Nodes; n != nil && n.Exclude != "" {
 		x.section(x.ui.leaveOut)
-		x.commands(4, []string{"sbatch --exclude=" + n.Exclude + " …"})
+		x.commands(4, []string{"sbatch --exclude=" + n.Exclude + " job.sbatch"})
 	}
 }
