@@ -10,8 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/klauspost/compress/flate"
-
+	"github.com/ncclinic/ncclinic/internal/source/archive/inflate"
 	"github.com/ncclinic/ncclinic/internal/source/spool"
 	"github.com/ncclinic/ncclinic/internal/source/vfs"
 )
@@ -260,7 +259,7 @@ func (p *packed) ReadAt(b []byte, off int64) (int, error) {
 			what = spool.Symbols
 		}
 		p.r = &spool.Lazy{Size: p.size, What: what, Store: p.z.st, Open: func() (io.ReadCloser, error) {
-			return flate.NewReader(bufio.NewReaderSize(s, 64<<10)), nil
+			return inflate.NewReader(s), nil
 		}}
 	})
 	if p.err != nil {
