@@ -3,12 +3,11 @@ package inflate
 import (
 	"bytes"
 	"compress/flate"
+	"compress/gzip"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -142,6 +141,95 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// zipped is a gzip file of members, the first with all that a head may have.
+func zipped(tb testing.TB, parts ...[]byte) []byte {
+	var out bytes.Buffer
+	for i, b := range parts {
+		w := gzip.NewWriter(&out)
+		if i == 0 {
+			w.Extra, w.Name, w.Comment = []byte("extra"), "name", "comment"
+		}
+		w.Write(b)
+		if err := w.Close(); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return out.Bytes()
+}
+
+// sameGzip is same for gzip files. A few bytes that follow are no header here, and the
+// standard library, which reads ten first, says that the file is cut.
+func sameGzip(t *testing.T, z []byte) {
+	t.Helper()
+	read := func(r io.Reader, err error) ([]byte, error) {
+		if err != nil {
+			return nil, err
+		}
+		return io.ReadAll(io.LimitReader(r, 1<<20))
+	}
+	std, err := gzip.NewReader(bytes.NewReader(z))
+	want, wantErr := read(std, err)
+	own, err := NewGzip(bytes.NewReader(z))
+	got, err := read(own, err)
+	if (err == nil) != (wantErr == nil) || errors.Is(err, ErrChecksum) != errors.Is(wantErr, gzip.ErrChecksum) {
+		t.Fatalf("%v after %d bytes, the standard library says %v after %d", err, len(got), wantErr, len(want))
+	}
+	n := min(len(got), len(want))
+	if err == nil && len(got) != len(want) || !bytes.Equal(got[:n], want[:n]) {
+		t.Fatalf("%d bytes, the standard library has %d, and they differ", len(got), len(want))
+	}
+}
+
+func TestGzip(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, b := range texts() {
+		sameGzip(t, zipped(t, b))
+		b = b[:min(len(b), 3000)]
+		half := len(b) / 2
+		z := zipped(t, b[:half], nil, b[half:])
+		sameGzip(t, z)
+		sameGzip(t, append(bytes.Clone(z), "something else"...))
+		sameGzip(t, append(bytes.Clone(z), 0x1f))
+		sameGzip(t, append(bytes.Clone(z), 0, 0, 0))
+		own, err := NewGzip(iotest.OneByteReader(bytes.NewReader(z)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(iotest.OneByteReader(own)); err != nil || !bytes.Equal(got, b) {
+			t.Errorf("byte by byte: %d bytes of %d, %v", len(got), len(b), err)
+		}
+		for range 300 {
+			sameGzip(t, z[:r.IntN(len(z)+1)])
+			m := bytes.Clone(z)
+			m[r.IntN(len(m))] ^= 1 << r.IntN(8)
+			if m[3]&2 == 0 { // the standard library compares the checksum of a head, which nobody writes
+				sameGzip(t, m)
+			}
+		}
+	}
+}
+
+func FuzzGzip(f *testing.F) {
+	for _, b := range texts() {
+		f.Add(zipped(f, b[:min(len(b), 300)], b[:min(len(b), 50)]))
+	}
+	f.Fuzz(func(t *testing.T, z []byte) {
+		if !headSum(z) {
+			sameGzip(t, z)
+		}
+	})
+}
+
+// headSum reports whether some member may have a checksum of its head.
+func headSum(z []byte) bool {
+	for i := 0; i+3 < len(z); i++ {
+		if z[i] == 0x1f && z[i+1] == 0x8b && z[i+3]&2 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func FuzzInflate(f *testing.F) {
 	for _, b := range texts() {
 		for _, z := range packed(f, b[:min(len(b), 500)]) {
@@ -153,7 +241,7 @@ func FuzzInflate(f *testing.F) {
 
 // library is machine code and tables, as wheels are full of.
 func library(b *testing.B) []byte {
-	data, err := os.ReadFile(filepath.Join(runtime.GOROOT(), "bin", "go"))
+	data, err := os.ReadFile(os.Args[0]) // this test's own program
 	if err != nil {
 		b.Fatal(err)
 	}
