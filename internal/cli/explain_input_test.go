@@ -319,6 +319,32 @@ func TestExplainFlags(t *testing.T) {
 	}
 }
 
+// TestCutOff: a log that stops in the middle of a progress bar is no clean bill,
+// unless it is known how the job ended.
+func TestCutOff(t *testing.T) {
+	const bars = "{'loss': 1.4}\n  7%|##        | 430/6000 [19:21<4:10:39, 2.70s/it]\r  7%|##        | 431/6000 [19:23<4:10:36"
+	for _, x := range []struct {
+		lang, text, word string
+		code             int
+	}{
+		{"en", bars, "UNKNOWN  The output ends in the middle of the work", exitUnsure},
+		{"zh", bars, "无法判断  输出在运行中途中断", exitUnsure},
+		{"en", bars, "sacct -j 77 -o", exitUnsure},
+		{"en", strings.ReplaceAll(bars, "431/6000", "6000/6000"), "OK", exitOK},
+		{"en", bars + "\nTraining completed.\n", "OK", exitOK},
+		{"en", bars + "\nsaved to /scratch/out\nbye\nbye\n", "OK", exitOK},
+	} {
+		path := filepath.Join(t.TempDir(), "slurm-77.out")
+		if err := os.WriteFile(path, []byte(x.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if code, errs := try(&out, "explain", "--lang", x.lang, path); code != x.code || !strings.Contains(out.String(), x.word) {
+			t.Errorf("%q: exit %d, want %d and %q in\n%s%s", x.text, code, x.code, x.word, &out, errs)
+		}
+	}
+}
+
 // TestNoOutputOfAJob: text in which nothing is known from jobs is no clean bill.
 func TestNoOutputOfAJob(t *testing.T) {
 	dir := t.TempDir()

@@ -20,6 +20,10 @@ const (
 // known from jobs.
 const NoOutput = "no-output"
 
+// CutOff is the variant of an undecided finding about a log that ends in the
+// middle of the work without a word about why.
+const CutOff = "cut-off"
+
 // Role of a finding.
 type Role string
 

@@ -77,3 +77,13 @@ func assertsCUDA(x *fact.Exception) bool {
 	n := len(x.Frames)
 	return n > 0 && strings.HasSuffix(x.Type, "AssertionError") && strings.Contains(x.Frames[n-1].Code, "cuda.is_available()")
 }
+
+// byGPUs is a remainder of a division by the number of GPUs.
+var byGPUs = lazyre.New(`%\s*\(?(?:[\w.]+\.)?(?:device_count\(\)|(?:num|n)_?(?:gpus?|devices)\b|(?:gpu|device)_count\b|gpus_per_node\b)`)
+
+// dividesByGPUs reports a program that places itself on a GPU by its rank and
+// finds that there are none: "local_rank % torch.cuda.device_count()".
+func dividesByGPUs(x *fact.Exception) bool {
+	n := len(x.Frames)
+	return n > 0 && x.Type == "ZeroDivisionError" && byGPUs.MatchString(x.Frames[n-1].Code)
+}

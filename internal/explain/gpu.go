@@ -437,7 +437,7 @@ func (v *view) decideNoGPU() {
 	noDriver := v.ev("S186", "S225", "S232", "S323", "S325")
 	cudaNA := v.excWith("Cuda is not available", "Torch is not able to use GPU", "CUDA is not available", "No CUDA runtime is found")
 	for _, x := range v.exc {
-		if assertsCUDA(x) {
+		if assertsCUDA(x) || dividesByGPUs(x) {
 			cudaNA = append(cudaNA, x)
 		}
 	}
@@ -856,6 +856,14 @@ func (v *view) decideArch() {
 		}
 	}
 	covers, known := archCovers(lists, caps)
+	if own := ownKernel(es); own != "" && ext == "" && len(warn) == 0 && (!known || covers) {
+		c := v.add(cand{id: "torch-extension-arch-unsupported", cert: diag.Likely, over: []string{"run-exception"}, args: diag.Args{"package": own}}, cap4(es)...)
+		v.said(c, append(first(lists, 1), first(caps, 1)...)...)
+		if _, s, ok := v.env("TORCH_CUDA_ARCH_LIST"); ok {
+			v.said(c, s)
+		}
+		return
+	}
 	switch {
 	case len(warn) > 0 && (!known || !covers):
 		c := v.add(cand{id: "torch-gpu-arch-unsupported", cert: diag.Proven, over: []string{"run-exception"}, args: v.archArgs(lists, caps, warn)}, cap4(append(es[:1:1], warn...))...)

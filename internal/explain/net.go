@@ -32,7 +32,7 @@ func (v *view) decideNet() {
 // finds none.
 func (v *view) hcaNamed() bool {
 	es := v.peek("S144")
-	if len(es) == 0 || !v.dead && len(v.exc) == 0 {
+	if len(es) == 0 || !v.dead && len(v.exc) == 0 && len(v.peek("S147")) == 0 {
 		return false
 	}
 	for _, k := range []string{kind.NCCLEnv, kind.Env} {

@@ -26,7 +26,7 @@ type words struct {
 	verdict                                                                                          map[string]string
 	certainty, actor, severity                                                                       map[string]string
 	okTitle, okFilesTitle                                                                            string
-	unknownTitle, undecidedTitle, undecidedWhy, noOutputTitle, candidates                            string
+	unknownTitle, undecidedTitle, undecidedWhy, noOutputTitle, cutOffTitle, candidates               string
 	evidence, why, fix, decide, also, follows, notes                                                 string
 	notLooked, nameNode, leaveOut, onAll, onNodes, rulesOf, ruleOf, unreadable, lookedAt, more, rank string
 	node, verboseHint, plannerHint, ranClean                                                         string
@@ -45,6 +45,7 @@ var english = words{
 	// For a failure that was seen and whose cause was not.
 	undecidedTitle: "What was given does not decide the cause",
 	noOutputTitle:  "Nothing in what was given looks like the output of a job",
+	cutOffTitle:    "The output ends in the middle of the work and does not say why",
 	undecidedWhy:   "%s; what was given does not decide why", candidates: "Possible causes",
 	evidence: "Evidence", why: "Why", fix: "Fix", decide: "To be sure", also: "Also found", follows: "Follows from it", notes: "Notes",
 	notLooked: "Not looked at", nameNode: "whether it works on a node: --driver, --gpu or --with-node says on which", leaveOut: "Leave out of the next job", onAll: "on all %s nodes that reported", onNodes: "on %s of %d nodes: %s", rulesOf: "%d rules: %s", ruleOf: "%d rule: %s", unreadable: "Could not be read", lookedAt: "Looked at",
@@ -66,6 +67,7 @@ var chinese = words{
 	// 看到了失败，但看不出原因。
 	undecidedTitle: "仅凭所给内容无法判断原因",
 	noOutputTitle:  "所给内容看起来不是作业的输出",
+	cutOffTitle:    "输出在运行中途中断，其中没有说明原因",
 	undecidedWhy:   "%s；仅凭所给内容无法判断具体原因", candidates: "可能的原因",
 	evidence: "证据", why: "原因", fix: "解决办法", decide: "如何确认", also: "同时发现", follows: "由此引起", notes: "说明",
 	notLooked: "未检查的项目", nameNode: "能否在某个节点上运行：用 --driver、--gpu 或 --with-node 指定节点", leaveOut: "下次提交时排除", onAll: "全部 %s 个已报告的节点", onNodes: "%[2]d 个节点中的 %[1]s 个：%[3]s", rulesOf: "%d 条规则：%s", ruleOf: "%d 条规则：%s", unreadable: "无法读取", lookedAt: "检查对象",

@@ -74,6 +74,8 @@ func (x *textReport) head() {
 		title = x.ui.unknownTitle
 		if f := x.undecided(); f != nil && f.Args["variant"] == diag.NoOutput {
 			title = x.ui.noOutputTitle
+		} else if f != nil && f.Args["variant"] == diag.CutOff {
+			title = x.ui.cutOffTitle
 		} else if f != nil {
 			title = x.ui.undecidedTitle
 			if t := diag.Title(x.t, f, x.o.Lang); t != f.ID {

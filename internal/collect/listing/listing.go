@@ -96,6 +96,8 @@ var (
 	stuckSays = lazyre.New(`(?:^|[^显网])卡(?:住不动|住了|在|死)|一直卡住|不动了|没有?任何?反应|(?i:\b(?:my|the|our) (?:job|training|script|program|code|run) (?:just |simply |always )?(?:hangs?|freezes|gets stuck|is stuck)\b)`)
 	rankOn    = lazyre.New(`^(?i:global[_ ])?(?i:rank) (\d+)(?:/\d+)? on (?:host )?([A-Za-z][\w.-]*\d[\w.-]*)\b`)
 	fullDisk  = lazyre.New(`\s100%\s+(/\S+)$`)
+	// what quota and lfs quota mark: used space or number of files, then the two limits
+	overQuota = lazyre.New(`^\s*(\S*/\S*)\s+(?:[\d.]+[kKMGTP]?(?:\s+[\d.]+[kKMGTP]?){2}\s+(?:\S+\s+)?)?[\d.]+[kKMGTP]?\*\s+[\d.]+[kKMGTP]?\s+[\d.]+[kKMGTP]?(?:\s|$)`)
 	nodeSays  = lazyre.New(`^([A-Za-z][\w-]*\d+): (\S.*)$`)
 	asksNodes = lazyre.New(`^(?:pdsh|clush|pssh|parallel-ssh|xdsh)\b`)
 	condaRow  = lazyre.New(`^\s*(?:([\w.-]+)\s+)?(\*\s+)?(/\S+)$`)
@@ -576,6 +578,9 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 		}
 		if m := fullDisk.FindStringSubmatch(msg); m != nil && m[1] != "/dev/shm" && !strings.HasPrefix(m[1], "/snap") && !strings.HasPrefix(m[1], "/cvmfs") {
 			add(kind.FullDisk, m[1], "100%", "")
+		}
+		if m := overQuota.FindStringSubmatch(msg); m != nil {
+			add(kind.FullDisk, m[1], "over its quota", "")
 		}
 		if p.cmdAge <= 64 && asksNodes.MatchString(p.lastCmd) {
 			if m := nodeSays.FindStringSubmatch(text); m != nil {

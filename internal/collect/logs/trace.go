@@ -113,7 +113,7 @@ func (r *reader) readTrace(h head, msg string, pl fact.Place) int {
 	}
 	m := excLine.FindStringSubmatch(msg)
 	if m == nil && len(t.frames) > 0 && pl.Line-t.last <= 4 {
-		if a := excAny.FindStringSubmatch(msg); a != nil && (a[2] == "" && !strings.Contains(msg, " ") || a[2] != "") && a[1] != "srun" && a[1] != "slurmstepd" && a[1] != "bash" {
+		if a := excAny.FindStringSubmatch(msg); a != nil && (a[2] == "" && !strings.Contains(msg, " ") || a[2] != "") && a[1] != "srun" && a[1] != "slurmstepd" && a[1] != "bash" && !ncclLast(a) {
 			m = a
 		}
 	}
@@ -123,6 +123,10 @@ func (r *reader) readTrace(h head, msg string, pl fact.Place) int {
 	t.open--
 	return r.addException(h, t, m[1], m[2], pl)
 }
+
+// ncclLast reports NCCL's own words, which stand after "Last error:" in the
+// message of torch's exception: "Error: network IB not found."
+func ncclLast(m []string) bool { return m[1] == "Error" && strings.HasPrefix(m[2], "network ") }
 
 // bareException handles an exception line without a traceback before it: the
 // wrapped or interleaved end of one, or a one-line report.

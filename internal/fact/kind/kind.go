@@ -9,7 +9,7 @@ const (
 	PkgEnv     = "pkg-env"        // environment that a listing describes: V = prefix
 	TorchDist  = "torch-dist"     // name: folder; V: version of the torch that ls shows there
 	P2POff     = "p2p-off"        // somebody says that it works with NCCL_P2P_DISABLE=1
-	FullDisk   = "full-disk"      // name: where a file system that df shows as full is mounted
+	FullDisk   = "full-disk"      // name: where a file system is mounted that df shows as full, or quota as over a limit
 	NodeSays   = "node-says"      // name: node; V: its answer to a command that asks several
 	Stuck      = "stuck"          // somebody says that it hangs
 	TorchVer   = "torch"          // version of torch as a program prints it
