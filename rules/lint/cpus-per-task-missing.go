@@ -12,7 +12,7 @@ var _ = Checks.Add("cpus-per-task-missing", func(c *Ctx) {
 	if !r.GPUAsked || s.Opt("nodes") == nil && s.Opt("ntasks") == nil && s.Opt("ntasks-per-node") == nil && r.Seconds == 0 && r.MemMiB == 0 {
 		return // the rest may come with the command line
 	}
-	for _, o := range []string{"mincpus", "cores-per-socket", "threads-per-core", "constraint", "exclusive", "extra-node-info", "sockets-per-node"} {
+	for _, o := range []string{"mincpus", "cores-per-socket", "threads-per-core", "constraint", "exclusive", "extra-node-info", "sockets-per-node", "environment", "uenv"} {
 		if s.Opt(o) != nil {
 			return
 		}

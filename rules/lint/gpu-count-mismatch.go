@@ -67,7 +67,7 @@ var _ = Checks.Add("gpu-count-mismatch", func(c *Ctx) {
 				if limit != "" {
 					h.Args["variant"] = "visible"
 				}
-			case n > 0 && n < have && !l.Back && many == 1 && l.Cond == 0 && have == g && r.GPUsPerTask == 0:
+			case n > 0 && n < have && !l.Back && many == 1 && l.Cond == 0 && have == g && r.GPUsPerTask == 0 && !c.says("vllm", "sglang", "- 1))", "-1))"): // a server has the others
 				c.Hit(wordPos(l.Nproc, l.Pos), "variant", "fewer", "nproc", itoa(n), "gpus", itoa(have), "launcher", l.Kind, "line", itoa(line)).Sev(diag.Warning)
 			}
 			return

@@ -1,12 +1,14 @@
 package lint
 
 import (
+	"strings"
+
 	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
 var _ = Checks.Add("singularity-without-nv", func(c *Ctx) {
-	if !c.S.Request.GPUAsked {
-		return
+	if !c.S.Request.GPUAsked || strings.Contains(c.S.Request.Partition, "amd") {
+		return // such a partition may have AMD GPUs
 	}
 	seen := map[fact.Pos]bool{}
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {

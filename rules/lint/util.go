@@ -306,7 +306,7 @@ func (c *Ctx) findRanks() []rankUse {
 			u.export = false
 			if ok, why := one(&s.Steps[a.Step]); ok {
 				u.harmless, u.why = true, why
-			} else if lightning {
+			} else if lightning || c.launcherIn(a.Step) {
 				u.harmless, u.why = true, "program"
 			}
 			add(u)
@@ -349,6 +349,14 @@ func (c *Ctx) findRanks() []rankUse {
 		add(u)
 	}
 	return out
+}
+
+// launcherIn reports a launcher of ranks in a step: it gives its workers ranks
+// of their own.
+func (c *Ctx) launcherIn(step int) bool {
+	found := false
+	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) { found = found || l.Step == step && distributed(l) })
+	return found
 }
 
 // bounds returns the numbers that a value can be.

@@ -504,7 +504,10 @@ func (w *walker) merge(outs []*scope) {
 				same = false
 			}
 		}
-		if !same {
+		if base, ok := commonStart(k, outs); !same && !isArr && ok {
+			// CMD="$CMD --more" on one way: what stands before is known.
+			v = variable{val: base + " " + w.hole(fact.Hole{Kind: "var", Name: k, Text: "$" + k, Step: w.step >= 0})}
+		} else if !same {
 			v = variable{val: w.hole(fact.Hole{Kind: "var", Name: k, Text: "$" + k, Step: w.step >= 0}), isArr: isArr}
 			if isArr {
 				v.arr = []string{w.hole(fact.Hole{Kind: "list", Name: k, Text: "${" + k + "[@]}"})}
@@ -513,6 +516,28 @@ func (w *walker) merge(outs []*scope) {
 		v.exported = exp
 		w.env.set(k, v)
 	}
+}
+
+// commonStart is the value that a variable has on some way through a branch,
+// when the other ways only put words behind it.
+func commonStart(name string, outs []*scope) (string, bool) {
+	base := ""
+	for i, o := range outs {
+		v, ok := o.get(name)
+		if !ok || v.unset || v.isArr || v.val == "" {
+			return "", false
+		}
+		if i == 0 || len(v.val) < len(base) {
+			base = v.val
+		}
+	}
+	for _, o := range outs {
+		v, _ := o.get(name)
+		if rest, ok := strings.CutPrefix(v.val, base); !ok || rest != "" && rest[0] != ' ' {
+			return "", false
+		}
+	}
+	return base, strings.Contains(base, " ") || strings.HasPrefix(base, "srun")
 }
 
 // scope is a layer of variables; what a layer does not set shows through.

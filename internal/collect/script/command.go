@@ -340,6 +340,9 @@ func (w *walker) inline(text string, at fact.Word, own bool, args []fact.Word) {
 	oldBase, oldPos := c.base, c.noPos
 	c.base = at.Pos
 	c.base.Col += quoteWidth(at.Raw)
+	if at.Raw != "" && !strings.Contains(at.Raw, "\n") && strings.Contains(text, "\n") {
+		c.noPos = true // the lines came with a variable: "$LAUNCHER"
+	}
 	c.depth++
 	for _, st := range stmts {
 		c.stmt(st)
@@ -871,6 +874,9 @@ func (w *walker) container(idx int, tool string, words []fact.Word) {
 		a := words[i]
 		t := a.Text
 		if a.Open && onlyHole(a.Val) && i+2 < len(words) {
+			if next := words[i+1].Text; programLike(next) && !strings.Contains(next, "/") {
+				break // $IMAGE bash
+			}
 			b.Open = true
 			i++
 			continue

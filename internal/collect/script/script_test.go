@@ -90,6 +90,37 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// TestLinesOfAVariable: what comes with a variable stands where it is expanded.
+func TestLinesOfAVariable(t *testing.T) {
+	s := Parse("x", []byte("#!/bin/bash\nL=\"cd a;\ntorchrun t.py\"\nsrun bash -c \"$L\"\n"), Options{})
+	if len(s.Launches) != 1 || s.Launches[0].Line != 4 {
+		t.Errorf("launches %+v, want one on line 4", s.Launches)
+	}
+}
+
+// TestMoreWords keeps what is known of a command when one way through a branch
+// only puts words behind it.
+func TestMoreWords(t *testing.T) {
+	for src, want := range map[string]string{
+		"C=\"torchrun --nproc_per_node=2 t.py\"\nif [ $X ]; then C=\"$C --more\"; fi\nsrun $C":     "torchrun 2",
+		"C=\"torchrun --nproc_per_node=2\"\nif [ $X ]; then C=\"$C --nnodes 2\"; fi\nsrun $C t.py": "torchrun 2 open",
+		"C=\"torchrun t.py\"\nif [ $X ]; then C=\"python t.py\"; fi\nsrun $C":                      "wrapper  open",
+	} {
+		s := Parse("x", []byte("#!/bin/bash\n#SBATCH --nodes=1\n"+src+"\n"), Options{})
+		got := ""
+		for i := range s.Launches {
+			l := &s.Launches[i]
+			got += l.Kind + " " + l.Nproc.Text
+			if l.Open {
+				got += " open"
+			}
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", src, got, want)
+		}
+	}
+}
+
 func TestSeconds(t *testing.T) {
 	for v, want := range map[string]int64{"24": 1440, "1:30": 90, "1:00:00": 3600, "1-0": 86400, "1-12:30": 131400, "2-": 172800, "1-:": -2, "2-1:2:3": 176523, "UNLIMITED": -1, "x": -2, "28:00:00:00": -2, "": -2} {
 		got, ok := Seconds(v)
