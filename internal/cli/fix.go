@@ -46,8 +46,8 @@ commands for the installer in use that work over what is installed now, keep oth
 packages from undoing it, and end with the proof. On a login node describe the GPU
 node: --driver, --gpu, or --facts with a file that "ncclinic facts" wrote there.
 
-With the number of a job, a log, a batch script, a report (--format json) or facts it
-starts from what is wrong there: other causes get their commands, settings, the patch
+With the number of a job, a log (or a folder of logs), a batch script, a report
+(--format json), facts or an environment's folder it starts from what is wrong there: other causes get their commands, settings, the patch
 of the script, or the text for the administrator. Several files (log, pip list,
 nvidia-smi, script, facts) are read together, as explain reads them. No network is used. Nothing is
 run and no file is changed; --apply runs the package commands of a plan after asking,
@@ -57,7 +57,7 @@ wheel 的 PyTorch 构建，说明每个选择的前提和代价以及其他构�
 给出命令，能覆盖现有安装，防止其他软件包把它改回去，最后以验证结束。在登录节点上请描述 GPU
 节点：--driver、--gpu，或用 --facts 给出在该节点上由 "ncclinic facts" 写出的文件。
 
-给出作业号、日志、批处理脚本、报告（--format json）或事实文件时，从其中的问题出发：其他原因
+给出作业号、日志（或日志目录）、批处理脚本、报告（--format json）、事实文件或环境目录时，从其中的问题出发：其他原因
 会得到相应的命令、设置、脚本补丁或发给管理员的内容。可以同时给出多个文件（日志、pip list、
 nvidia-smi、脚本、事实文件），读法与 explain 相同。不使用网络，不执行任何操作，也不改动文件；--apply 在询问后于你自己的环境中执行方案里的软件包命令，并先保存原有状态。`),
 		Example: `  ncclinic fix                                          # ` + a.tr("this environment, this node", "当前环境、当前节点") + `
@@ -119,7 +119,7 @@ func (a *app) fix(ctx context.Context, args []string, f *fixFlags) error {
 		v.Cause = start.rep.Top()
 		for _, f := range start.rep.Findings {
 			if f.ID == "unknown" {
-				v.Decide = f.Needs
+				v.Decide, v.Open = f.Needs, &f
 			}
 		}
 	}
@@ -296,6 +296,12 @@ func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start,
 		s.b, err = a.gather(ctx, g)
 		return err
 	}
+	if len(args) == 1 && isEnvironment(args[0]) { // as check takes it
+		if g.python != "" || version {
+			return nil, usagef("%s: %s", args[0], a.tr("is an environment, and --python names another one", "是一个环境目录，而 --python 指定了另一个"))
+		}
+		g.python, args = args[0], nil
+	}
 	if len(args) == 0 {
 		if err := here(); err != nil {
 			return nil, err
@@ -318,7 +324,7 @@ func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start,
 	}
 	name := args[0]
 	s.name = name
-	_, statErr := os.Stat(name)
+	st, statErr := os.Stat(name)
 	if id, err := slurmjob.ParseID(name); err == nil && statErr != nil {
 		s.kind = "job"
 		s.rep, s.logs, err = a.reportOf("job", id.String())
@@ -327,10 +333,14 @@ func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start,
 		}
 		return s, a.aroundReport(ctx, s, f, g, version)
 	}
-	if name != "-" && statErr != nil {
-		return nil, usageError{statErr}
+	logs := name == "-" || statErr == nil && st.IsDir() // explain reads what is in it
+	if !logs && statErr != nil {
+		if !strings.ContainsAny(name, "%*?[") {
+			return nil, usageError{statErr}
+		}
+		logs = true // a pattern, which explain expands
 	}
-	if name != "-" {
+	if !logs {
 		head, err := headOf(name)
 		if err != nil {
 			return nil, usageError{err}
@@ -372,6 +382,16 @@ func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start,
 		return nil, err
 	}
 	return s, a.aroundReport(ctx, s, f, g, version)
+}
+
+// isEnvironment tells the folder of an environment from one with logs.
+func isEnvironment(name string) bool {
+	for _, p := range []string{"bin/python", "bin/python3"} {
+		if st, err := os.Stat(filepath.Join(name, p)); err == nil && !st.IsDir() {
+			return true
+		}
+	}
+	return false
 }
 
 // judged runs the rules over a bundle.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ncclinic/ncclinic/internal/source/packtest"
 )
 
 const cpuLog = `[rank0]: Traceback (most recent call last):
@@ -232,4 +234,45 @@ func TestFixSaysHowSure(t *testing.T) {
 	must(t, "sh", out, "# What would decide:\n#     srun -l ip -br a\n")
 	_, out, _ = runFix(t, f["it's a.sbatch"])
 	must(t, "quoted", out, `it'\''s a.sbatch' applies them`)
+}
+
+// TestFixTakes: what a person names, as check and explain take it too.
+func TestFixTakes(t *testing.T) {
+	const oom = "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0. Some of the step tasks have been OOM Killed.\nsrun: error: gpu01: task 3: Out Of Memory\n"
+	f := inDir(t, map[string]string{
+		"slurm-4711.out": oom, "hello.txt": "hello world\n",
+		"open.out":    "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n    dist.init_process_group(\"nccl\")\nRuntimeError: Distributed package doesn't have NCCL built in\n",
+		"warn.sbatch": "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gres=gpu:4\n#SBATCH --ntasks-per-node=4\n#SBATCH --cpus-per-task=8\nNCCL_DEBUG=INFO\nsrun python t.py\n",
+	})
+	dir := filepath.Dir(f["hello.txt"])
+	logs := filepath.Join(t.TempDir(), "logs")
+	if err := os.Mkdir(logs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(logs, "rank0.out"), []byte(oom), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := packtest.Prefix(packtest.Site("2.6.0+cpu", "")).Write(t, t.TempDir())
+	for _, c := range []struct {
+		args []string
+		code int
+		says []string
+	}{
+		{[]string{env, "--driver", "550", "--gpu", "A100"}, exitFound, []string{"[torch-cpu-build]", "'torch==2.6.0+cu124'", env + "/bin/python"}},
+		{[]string{env, "--python", "3.11"}, exitUsage, []string{"--python names another one"}},
+		{[]string{logs}, exitFound, []string{"host-out-of-memory", "rank0.out, line 1: "}},
+		{[]string{filepath.Join(dir, "slurm-%j.out")}, exitFound, []string{"host-out-of-memory"}},
+		{[]string{filepath.Join(dir, "none-%j.out")}, exitUsage, []string{"no file has such a name"}},
+		{[]string{f["hello.txt"]}, exitUnsure, []string{"FIX Nothing in what was given looks like the output of a job"}},
+		{[]string{f["open.out"]}, exitUnsure, []string{"what was given does not decide why", "Possible causes", "[torch-cpu-build]", "Evidence", "open.out:4: RuntimeError", "What would decide"}},
+		{[]string{f["open.out"], "--lang", "zh"}, exitUnsure, []string{"可能的原因", "证据", "判定方法"}},
+		{[]string{f["warn.sbatch"]}, exitFound, []string{"FIX no error; some changes are advised", "In this script - line 6: "}},
+		{[]string{f["warn.sbatch"], "--lang", "zh"}, exitFound, []string{"没有错误；建议作以下修改", "该脚本中的问题"}},
+	} {
+		code, out, errs := runFix(t, c.args...)
+		if code != c.code {
+			t.Errorf("%v: exit %d, want %d", c.args, code, c.code)
+		}
+		must(t, strings.Join(c.args, " "), oneLine(out+errs), c.says...)
+	}
 }

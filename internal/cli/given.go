@@ -240,7 +240,10 @@ func nothingToJudge(rep *diag.Report, l *fact.Logs) {
 		}
 	}
 	for _, s := range scripts {
-		need("ncclinic lint " + shellWord(s))
+		if s != "-" { // which is read by now, and has no name
+			s = shellWord(s)
+		}
+		need("ncclinic lint " + s)
 	}
 }
 

@@ -24,6 +24,7 @@ type FixView struct {
 	Rest      []ScriptPatch   // of further scripts
 	Ask       string          // text for the administrator
 	Decide    []string        // commands that would decide an undecided report
+	Open      *diag.Finding   // of an undecided report: what was seen, nil for none
 	Verdict   string          // of the report that the fix starts from, "" for none
 }
 
@@ -37,7 +38,7 @@ type fixWords struct {
 	nothing, undecided, plan, options, do, doOption, notTaken, see, unknown, impossible, nearest, now, needs, gives, noTorch, target, node, patch, ask, other, installed, table string
 	how                                                                                                                                                                         map[string]string
 	id                                                                                                                                                                          map[string]string
-	more, also, atLine, decide, colon, comma, driver                                                                                                                            string
+	advised, inScript, more, also, atLine, decide, colon, comma, driver                                                                                                         string
 }
 
 var fixEN = fixWords{
@@ -45,7 +46,7 @@ var fixEN = fixWords{
 	nothing:   "nothing to change", plan: "FIX", options: "Options", do: "Do", doOption: "Do (option %d)", notTaken: "Why not another build", see: "Note", unknown: "What is not known",
 	impossible: "Impossible", nearest: "The nearest that can be had", now: "now", needs: "needs: ", gives: "gives up: ", noTorch: "no torch", target: "for", node: "node",
 	patch: "Patch of %s (safe edits; ncclinic lint --fix %s applies them)", ask: "For the administrator (copy and send)", other: "Fix", installed: "installed",
-	table: "Tables: torch up to %s, CUDA up to %s, read %s. No network was used.", more: "… %d more (--format json)", also: "Also in this script", atLine: "line %d: ", decide: "What would decide", colon: ": ", comma: ", ", driver: "driver ",
+	table: "Tables: torch up to %s, CUDA up to %s, read %s. No network was used.", more: "… %d more (--format json)", also: "Also in this script", inScript: "In this script", advised: "no error; some changes are advised", atLine: "line %d: ", decide: "What would decide", colon: ": ", comma: ", ", driver: "driver ",
 	how: map[string]string{plan.Direct: "the driver is as new as its CUDA", plan.Minor: "by minor-version compatibility", plan.Forward: "with a cuda-compat package", plan.Unsaid: "if the driver does"},
 	id:  map[string]string{plan.OptKeep: "keep", plan.OptNearest: "nearest", plan.OptNewest: "newest"},
 }
@@ -55,7 +56,7 @@ var fixZH = fixWords{
 	nothing:   "无需更改", plan: "修复方案", options: "可选方案", do: "执行", doOption: "执行（方案 %d）", notTaken: "为什么不用其他构建", see: "注意", unknown: "尚不清楚",
 	impossible: "无法满足", nearest: "最接近的可行方案", now: "当前", needs: "前提：", gives: "代价：", noTorch: "没有 torch", target: "目标", node: "节点",
 	patch: "%s 的补丁（安全修改；可用 ncclinic lint --fix %s 应用）", ask: "发给管理员的内容（复制发送）", other: "解决办法", installed: "已安装",
-	table: "表的范围：torch 至 %s，CUDA 至 %s，读取日期 %s。未使用网络。", more: "… 另有 %d 项（--format json）", also: "该脚本中的其他问题", atLine: "第 %d 行：", decide: "判定方法", colon: "：", comma: "，", driver: "驱动 ",
+	table: "表的范围：torch 至 %s，CUDA 至 %s，读取日期 %s。未使用网络。", more: "… 另有 %d 项（--format json）", also: "该脚本中的其他问题", inScript: "该脚本中的问题", advised: "没有错误；建议作以下修改", atLine: "第 %d 行：", decide: "判定方法", colon: "：", comma: "，", driver: "驱动 ",
 	how: map[string]string{plan.Direct: "驱动不低于其 CUDA", plan.Minor: "依靠次版本兼容", plan.Forward: "需要 cuda-compat 包", plan.Unsaid: "取决于驱动"},
 	id:  map[string]string{plan.OptKeep: "保留版本", plan.OptNearest: "最小改动", plan.OptNewest: "最新可用"},
 }
@@ -81,6 +82,7 @@ func Fix(w io.Writer, v *FixView, st Style, lang string) error {
 		x.planned()
 	}
 	x.cause()
+	x.open()
 	x.decide()
 	x.more()
 	x.patch(&ScriptPatch{v.Script, v.Patch, v.PatchSays}, "")
@@ -129,7 +131,7 @@ func (x *fixText) place(f *diag.Finding) string {
 		return ""
 	}
 	at := fmt.Sprintf(x.u.atLine, f.Where[0].Line)
-	if file := f.Where[0].File; file != "" && (len(x.v.Rest) > 0 || file != x.v.Script) {
+	if file := f.Where[0].File; file != "" && file != "-" && (len(x.v.Rest) > 0 || file != x.v.Script) {
 		at = Clean(f.Where[0].File, false) + ", " + at
 		if x.lang == "zh" {
 			at = strings.Replace(at, ", ", " ", 1)
@@ -174,6 +176,15 @@ func (x *fixText) head() {
 		title, color = Clean(diag.Title(v.Texts, v.Cause, x.lang), false), yellow
 	case v.Verdict == string(diag.Unknown):
 		title, color = x.u.undecided, yellow
+		if w := wordsFor(x.lang); v.Open != nil && v.Open.Args["variant"] == diag.NoOutput {
+			title = w.noOutputTitle
+		} else if v.Open != nil {
+			if t := diag.Title(v.Texts, v.Open, x.lang); t != v.Open.ID {
+				title = fmt.Sprintf(w.undecidedWhy, strings.TrimRight(Clean(t, false), ".。"))
+			}
+		}
+	case len(v.More) > 0:
+		title, color = x.u.advised, yellow
 	}
 	x.p.line(x.p.paint(color, x.u.plan) + x.p.paint(bold, "  "+title))
 	if v.Cause != nil {
@@ -341,7 +352,11 @@ func (x *fixText) more() {
 	fixed := map[string]bool{} // said once for each kind
 	for i, f := range x.v.More {
 		if i == 0 {
-			x.section(x.u.also)
+			name := x.u.also
+			if x.v.Cause == nil {
+				name = x.u.inScript
+			}
+			x.section(name)
 		}
 		t := diag.Message(x.v.Texts, f, x.lang) // names the words that are wrong
 		if t == "" || x.place(f) == "" {
@@ -361,6 +376,34 @@ func (x *fixText) more() {
 					x.p.line("      " + x.p.paint(cyan, Clean(l, false)))
 				}
 			}
+		}
+	}
+}
+
+// open tells what an undecided report saw, and the causes that it may have.
+func (x *fixText) open() {
+	f := x.v.Open
+	if f == nil || x.v.Cause != nil || x.v.Plan != nil {
+		return
+	}
+	w := wordsFor(x.lang)
+	if len(f.Suggests) > 0 {
+		x.section(w.candidates)
+		for _, id := range f.Suggests {
+			t := diag.Title(x.v.Texts, &diag.Finding{ID: id}, x.lang)
+			if t != id {
+				t += " [" + id + "]"
+			}
+			x.p.hang(2, "- ", Clean(t, false))
+		}
+	}
+	if len(f.Evidence) > 0 {
+		x.section(w.evidence)
+		for i, e := range f.Evidence {
+			if i == 3 {
+				break
+			}
+			x.p.hang(2, "", (&textReport{ui: w}).evidenceLine(e))
 		}
 	}
 }
