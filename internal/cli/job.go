@@ -161,7 +161,7 @@ func (a *app) job(ctx context.Context, m *source.Machine, id slurmjob.ID, o logs
 	rep.Ran = mergeRan(append(rep.Ran, contribute(&rep, l, base)...))
 	rep.Problems = append(a.jobProblems(ans, id), rep.Problems...)
 	rep.Job = j
-	known := diag.Known{Job: j.ID, Cluster: id.Cluster}
+	known := diag.Known{Job: j.ID, Cluster: id.Cluster, Running: fact.Phase(j.State.Or("")) != fact.JobEnded}
 	if strings.HasPrefix(j.Script.From, "/") {
 		known.Script = shellWord(j.Script.From)
 	}
