@@ -234,6 +234,31 @@ func TestDeadJobs(t *testing.T) {
 			t.Errorf("%+v", rep)
 		}
 	})
+	t.Run("requeued", func(t *testing.T) {
+		// Both runs are in one file: the last one counts.
+		id := submit(t, "#!/bin/bash\n#SBATCH --requeue --open-mode=append -o req-%j.log\nif [ -z \"$SLURM_RESTART_COUNT\" ]; then\n"+
+			"/usr/bin/python3 -c 'raise KeyError(\"first\")'\nscontrol requeue $SLURM_JOB_ID\nsleep 60\nfi\n/usr/bin/python3 -c 'raise IndexError(\"second\")'\n")
+		state(t, c, id, "PENDING")
+		if out, err := c.Command(t.Context(), "scontrol", "update", "jobid="+id, "starttime=now").CombinedOutput(); err != nil {
+			t.Log(string(out)) // Slurm waits for two minutes before it runs a requeued job again
+		}
+		ended(t, c, id)
+		rep, code := explainJob(t, c, id)
+		if s := fmt.Sprint(rep.Findings[0].Evidence); rep.cause() != "run-exception" || code != 1 || !strings.Contains(s, "IndexError") || strings.Contains(s, "KeyError") {
+			t.Errorf("%d, %+v", code, rep)
+		}
+	})
+	t.Run("output of a step elsewhere", func(t *testing.T) {
+		if err := os.Mkdir(filepath.Join(work, "runs"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		id := submit(t, "#!/bin/bash\ncd runs\nsrun -o step-%s-%t.txt /usr/bin/python3 -c 'raise TypeError(\"in a step\")'\n")
+		ended(t, c, id)
+		rep, code := explainJob(t, c, id)
+		if rep.cause() != "run-exception" || code != 1 || !strings.HasSuffix(rep.Findings[0].Evidence[0].Path, "work/runs/step-0-0.txt") {
+			t.Errorf("%d, %+v", code, rep)
+		}
+	})
 	t.Run("program missing", func(t *testing.T) {
 		type want struct{ id, cause string }
 		var jobs []want

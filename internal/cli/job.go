@@ -131,6 +131,7 @@ func (a *app) job(ctx context.Context, m *source.Machine, id slurmjob.ID, o logs
 		s = script.Parse(scriptName(j), ans.Script, script.Options{Batch: true, Open: besideJob(m, j)})
 	}
 	slurmjob.Outputs(m, j, s)
+	slurmjob.EarlierRuns(ctx, m, j)
 
 	base, lb, err := a.loadLogs("cause", "lint")
 	if err != nil {
@@ -190,8 +191,8 @@ func jobInputs(m *source.Machine, j *fact.Job, text []byte) []logs.Input {
 		ins = append(ins, logs.Input{Path: scriptName(j), Batch: true, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }})
 	}
 	for _, out := range j.Outputs {
-		if out.Unread == "" && out.Size > 0 {
-			ins = append(ins, logs.Input{Path: out.Path, Open: func() (io.ReadCloser, error) { return slurmjob.Open(m, j, out.Path) }})
+		if out.Unread == "" && out.Size > out.Before {
+			ins = append(ins, logs.Input{Path: out.Path, Open: func() (io.ReadCloser, error) { return slurmjob.OpenRun(m, j, &out) }})
 		}
 	}
 	return ins
@@ -324,6 +325,9 @@ func (a *app) jobProblems(ans *slurmjob.Answer, id slurmjob.ID) []fact.Problem {
 		out = append(out, fact.Problem{What: j.Script.From, Why: a.tr("changed after the submission: the job ran an earlier version", "提交之后被修改过：作业运行的是之前的版本")})
 	}
 	for _, o := range j.Outputs {
+		if o.Before > 0 {
+			out = append(out, fact.Problem{What: o.Path, Why: fmt.Sprintf(a.tr("its first %s are of earlier runs of the job, before it was requeued: not judged (ncclinic explain FILE reads them)", "开头的 %s 来自作业重新排队之前的运行，未作判断（可用 ncclinic explain FILE 读取）"), byteCount(o.Before))})
+		}
 		if w := a.unreadWords(o.Unread); w != "" && !(o.Unread == fact.OutMissing && fact.Phase(j.State.Or("")) == fact.JobWaits) {
 			out = append(out, fact.Problem{What: o.Path, Why: w})
 		}

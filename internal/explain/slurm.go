@@ -33,10 +33,10 @@ func (v *view) decideSlurm() {
 	if es := v.ev("S283", "S284"); len(es) > 0 {
 		v.add(cand{id: "slurm-options-conflict", cert: diag.Proven}, cap4(es)...)
 	}
-	if es := v.ev("S264", "S265", "S266", "S270", "S271"); len(es) > 0 {
+	if es := v.ev("S264", "S265", "S266", "S543", "S270", "S271"); len(es) > 0 {
 		var hard []*fact.Event
 		for _, e := range es {
-			if e.Sig == "S264" || e.Sig == "S265" || e.Sig == "S266" {
+			if e.Sig != "S270" && e.Sig != "S271" {
 				hard = append(hard, e)
 			}
 		}

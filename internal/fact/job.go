@@ -98,6 +98,7 @@ type JobOutput struct {
 	Size    int64     `json:"size"`
 	Changed time.Time `json:"changed,omitzero"`
 	Unread  string    `json:"unread,omitempty"` // why it is not read, "" when it is
+	Before  int64     `json:"before,omitempty"` // bytes at its beginning that earlier runs of a requeued job wrote
 }
 
 // ExitStatus is Slurm's pair of exit status and signal, "1:0".

@@ -57,6 +57,7 @@ type finder struct {
 	j     *fact.Job
 	names Names
 	seen  map[string]bool
+	base  string // folder from which relative names count; "": the job's working directory
 }
 
 // std returns the patterns of the job's own output.
@@ -123,7 +124,10 @@ func (o *finder) abs(p string) string {
 	if strings.HasPrefix(p, "/") {
 		return path.Clean(p)
 	}
-	dir := o.j.WorkDir.Or("")
+	dir := o.base
+	if dir == "" {
+		dir = o.j.WorkDir.Or("")
+	}
 	if !strings.HasPrefix(dir, "/") {
 		return ""
 	}
@@ -357,23 +361,31 @@ func (o *finder) steps(s *fact.Script) {
 				continue
 			}
 			n := o.names
-			o.files(v, n, fact.OutStep, true)
+			if !o.entered(s, t.Cmd, func() bool { return o.files(v, n, fact.OutStep, false) }) {
+				o.files(v, n, fact.OutStep, true)
+			}
 		}
 	}
 }
 
 // redirects adds what the batch script sends to files: > and tee.
 func (o *finder) redirects(s *fact.Script) {
-	one := func(w fact.Word) {
+	one := func(cmd int, w fact.Word) {
 		v, ok := o.value(s, w.Val)
 		if !ok || strings.HasPrefix(v, "/dev/") || strings.HasPrefix(v, "&") {
 			return
 		}
 		// A file that is not there, or older, is no news: the command may not have run.
 		v = strings.ReplaceAll(v, "%%", "%")
-		if out := o.look(o.abs(v), fact.OutRedirect); out.Unread == "" || out.Unread == fact.OutLater || out.Unread == fact.OutDenied {
-			o.add(out)
+		there := func() bool {
+			out := o.look(o.abs(v), fact.OutRedirect)
+			if out.Unread == "" || out.Unread == fact.OutLater || out.Unread == fact.OutDenied {
+				o.add(out)
+				return true
+			}
+			return false
 		}
+		_ = o.entered(s, cmd, there) || there()
 	}
 	launched := map[int]bool{}
 	for _, l := range s.Launches {
@@ -392,7 +404,7 @@ func (o *finder) redirects(s *fact.Script) {
 		if c.Name == "tee" && c.Piped {
 			for _, w := range c.Words[1:] {
 				if !strings.HasPrefix(w.Val, "-") {
-					one(w)
+					one(i, w)
 				}
 			}
 		}
@@ -402,10 +414,43 @@ func (o *finder) redirects(s *fact.Script) {
 		for _, r := range c.Redir {
 			switch r.Op {
 			case ">", ">>", "&>", "&>>", ">|":
-				one(r.Word)
+				one(i, r.Word)
 			}
 		}
 	}
+}
+
+// maxEntered bounds the folders that a script goes to.
+const maxEntered = 64
+
+// entered tries the folders to which the script goes before a command, the last
+// one first. A cd may fail or stand in a branch: what is there decides.
+func (o *finder) entered(s *fact.Script, cmd int, try func() bool) bool {
+	var dirs []string
+	at := o.j.WorkDir.Or("")
+	for i := range s.Commands[:max(0, min(cmd, len(s.Commands)))] {
+		c := &s.Commands[i]
+		if c.Name != "cd" && c.Name != "pushd" || c.Dead || c.Subst || c.File != "" || len(c.Words) != 2 || len(dirs) == maxEntered {
+			continue
+		}
+		d, ok := o.value(s, c.Words[1].Val)
+		if d = strings.ReplaceAll(d, "%%", "%"); !ok || strings.HasPrefix(d, "-") || strings.HasPrefix(d, "~") {
+			continue
+		}
+		if !strings.HasPrefix(d, "/") {
+			d = path.Join(at, d)
+		}
+		if at = d; strings.HasPrefix(at, "/") {
+			dirs = append(dirs, at)
+		}
+	}
+	defer func() { o.base = "" }()
+	for _, d := range slices.Backward(dirs) {
+		if o.base = d; try() {
+			return true
+		}
+	}
+	return false
 }
 
 // Silent returns how long none of the files was written to, as of now; false
