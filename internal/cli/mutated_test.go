@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -25,6 +26,8 @@ func wholeTargets(t *testing.T) map[string][]byte {
 	pack := func(args ...string) []byte { return root.Squashfs(t, args...) }
 	layer := packtest.Image{Config: packtest.Config{Arch: "amd64", Env: []string{"PATH=/opt/env/bin:/usr/bin"}, Entrypoint: []string{"/opt/env/bin/python"}},
 		Layers: [][]byte{packtest.Gzip(root.Tar()), packtest.Zstd(packtest.Tree{"etc/.wh.nothing": "", "tmp/.wh..wh..opq": ""}.Tar())}}
+	arm := layer
+	arm.Config.Arch = "arm64"
 	env := packtest.Prefix(site).Tar()
 	sq := pack("-comp", "zstd")
 	return map[string][]byte{
@@ -38,6 +41,8 @@ func wholeTargets(t *testing.T) map[string][]byte {
 		"oci.tar.gz":   packtest.Gzip(packtest.OCI(layer).Tar()),
 		"save.tar":     packtest.DockerSave(layer).Tar(),
 		"image.sif":    packtest.SIF(sq, "02"),
+		"several.sif":  severalPartitions(packtest.SIF(sq, "02")),
+		"several.tar":  packtest.OCI(layer, arm).Tar(),
 		"zstd.sqsh":    sq,
 		"gzip.sqsh":    pack("-comp", "gzip", "-b", "4096"),
 		"lzo.sqsh":     pack("-comp", "lzo", "-noD"),
@@ -48,6 +53,29 @@ func wholeTargets(t *testing.T) map[string][]byte {
 		"libtorch.so":  []byte(site["torch/lib/libtorch_python.so"]),
 		"facts.json":   []byte(`{"schema":"ncclinic.facts/v1","host":{"arch":{"v":"x86_64"},"os":{"v":"linux"}},"torch":[{"dir":"/t","version":{"v":"2.6.0+cpu"},"cuda":{"state":"absent"}}],"node":{"driver":{"v":{"version":"470.82.01"}}}}`),
 	}
+}
+
+// severalPartitions adds to a SIF image of one partition the same one for another
+// architecture, an overlay, an encrypted one, and a definition file.
+func severalPartitions(sif []byte) []byte {
+	const head, size = 128, 585
+	le := binary.LittleEndian
+	out := bytes.Clone(sif)
+	first := bytes.Clone(out[head : head+size])
+	for i, d := range []struct {
+		kind, format, use uint32
+		arch              string
+	}{{0x4004, 1, 1, "04"}, {0x4004, 2, 4, "02"}, {0x4004, 4, 1, "02"}, {0x4001, 0, 0, ""}} {
+		b := out[head+(i+1)*size:][:size]
+		copy(b, first)
+		le.PutUint32(b, d.kind)
+		le.PutUint32(b[5:], uint32(i+2))
+		le.PutUint32(b[201:], d.format)
+		le.PutUint32(b[205:], d.use)
+		copy(b[209:], d.arch)
+	}
+	le.PutUint64(out[80:], le.Uint64(out[80:])-4)
+	return out
 }
 
 // mutate cuts, turns bits and bytes, writes extreme numbers, and splices.

@@ -77,7 +77,7 @@ type Loader struct {
 
 	files map[string]*opened
 	lists map[[2]string]string // entries of search lists by $ORIGIN, as directories
-	dirs  map[string]bool
+	dirs  map[string]error     // nil: a folder
 	links map[string]string
 	steps int
 	close []io.Closer
@@ -94,7 +94,7 @@ type opened struct {
 func New(m *source.Machine, exe, like string, meter *elfx.Meter) (*Loader, error) {
 	l := &Loader{
 		fs: m.FS, meter: meter,
-		files: make(map[string]*opened), lists: make(map[[2]string]string), dirs: make(map[string]bool), links: make(map[string]string),
+		files: make(map[string]*opened), lists: make(map[[2]string]string), dirs: make(map[string]error), links: make(map[string]string),
 	}
 	var f *elfx.File
 	var err error
@@ -256,14 +256,19 @@ func (l *Loader) open(p string) (*elfx.File, error) {
 	return f, err
 }
 
-func (l *Loader) isDir(p string) bool {
-	if ok, seen := l.dirs[p]; seen {
-		return ok
+func (l *Loader) isDir(p string) bool { return l.dirErr(p) == nil }
+
+// dirErr says why a path is no folder that can be searched.
+func (l *Loader) dirErr(p string) error {
+	if err, seen := l.dirs[p]; seen {
+		return err
 	}
 	st, err := fs.Stat(l.fs, source.Rel(l.Real(p)))
-	ok := err == nil && st.IsDir()
-	l.dirs[p] = ok
-	return ok
+	if err == nil && !st.IsDir() || err != nil && (strings.Contains(err.Error(), "not a directory") || strings.Contains(err.Error(), "levels of symbolic links")) {
+		err = fs.ErrNotExist // a file, a file on the way to it, or links in a circle: no library is in it
+	}
+	l.dirs[p] = err
+	return err
 }
 
 // Real resolves the links of an absolute path. Parts that cannot be read as
@@ -395,8 +400,11 @@ func (l *Loader) search(entries []string, origin, via, name string, tried *[]fac
 		if !ok {
 			continue
 		}
-		if !l.isDir(d) {
+		if err := l.dirErr(d); errors.Is(err, fs.ErrNotExist) {
 			note(tried, under(d, name), via, NotThere)
+			continue
+		} else if err != nil { // the loader goes on too; what is in it is not known here
+			note(tried, under(d, name), via, Unreadable)
 			continue
 		}
 		subs := make([]string, 0, 4)

@@ -44,6 +44,10 @@ var _ = Checks.Add("environment-unknown", func(b *fact.Bundle, r *diag.Reporter)
 	case w != nil && w.Form == "" && w.NCCL.State == fact.Failed && w.Accel() != fact.AccelCPU:
 		a["variant"], a["reason"] = "nccl", w.NCCL.Why
 		r.Hit("environment-unknown", diag.Proven, a, w.NCCL.At).Need(live)
+	case ncclFailed(b) != nil:
+		l := ncclFailed(b)
+		a["variant"], a["reason"], a["lib"] = "loader", l.Path.Why, l.Soname
+		r.Hit("environment-unknown", diag.Proven, a, l.Path.At).Need(live)
 	case compatUnknown(b, a):
 		r.Hit("environment-unknown", diag.Proven, a, b.Target.Compat.At, b.Node.Driver.At).Need("python -c 'import torch; torch.zeros(1).cuda(); print(torch.version.cuda)'")
 	case b.Node.Driver.State == fact.Failed && !b.Node.GPUs.IsKnown() && !b.Host.Board.IsKnown():
@@ -71,4 +75,13 @@ func compatUnknown(b *fact.Bundle, a diag.Args) bool {
 		a["driver"] = b.Node.Driver.V.Version
 	}
 	return ok
+}
+
+// ncclFailed returns the search for NCCL's library when something in its way could not be read.
+func ncclFailed(b *fact.Bundle) *fact.Load {
+	w, l := b.Winner(), b.LoadOf(ncclSoname)
+	if w == nil || l == nil || l.Path.State != fact.Failed || !w.NCCL.Or(false) || w.NCCLStatic.Or(false) {
+		return nil
+	}
+	return l
 }

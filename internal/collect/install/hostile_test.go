@@ -147,6 +147,13 @@ func (d denied) Lstat(name string) (fs.FileInfo, error) {
 	return d.MapFS.Lstat(name)
 }
 
+func (d denied) Stat(name string) (fs.FileInfo, error) {
+	if err := d.refuse("stat", name); err != nil {
+		return nil, err
+	}
+	return d.MapFS.Stat(name)
+}
+
 func TestDenied(t *testing.T) {
 	m := files(addAll(addAll(basePython(), torchAt(site, "2.5.1", "None", "")), torchAt("/home/u/.local/lib/python3.11/site-packages", "2.4", "None", "")))
 	b := run(t, denied{m, "/home/u"}, map[string]string{"HOME": "/home/u"}, Options{})

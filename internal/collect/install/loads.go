@@ -262,12 +262,24 @@ func (s *loads) record(p *ldso.Process, miss []ldso.Miss) {
 			l.Path = fact.Fail[string](x.Err.Error(), at)
 		case p.Find(x.Soname) != nil:
 			continue // loaded by something later
+		case s.b.Target.Kind != "" && barredTry(x.Tried) != "": // the job's user may be another
+			l.Path = fact.Fail[string](barredTry(x.Tried)+": cannot be read", at)
 		default:
 			l.Path = fact.None[string](at)
 		}
 		s.b.Loads = append(s.b.Loads, l)
 	}
 	slices.SortStableFunc(s.b.Loads, func(a, b fact.Load) int { return loadRank(a.Soname) - loadRank(b.Soname) })
+}
+
+// barredTry names the first place of a search that could not be looked at.
+func barredTry(tried []fact.LoadTry) string {
+	for _, t := range tried {
+		if t.Result == ldso.Unreadable {
+			return t.Path
+		}
+	}
+	return ""
 }
 
 // ask describes the search for a library that somebody asks about, with the files that led to it.
@@ -564,11 +576,9 @@ func (s *loads) libcuda(p *ldso.Process) {
 		s.b.Node.LibCUDA = fact.Fail[fact.LibCUDA](err.Error(), at)
 		return
 	case o == nil:
-		for _, t := range tried {
-			if t.Result == ldso.Unreadable {
-				s.b.Node.LibCUDA = fact.Fail[fact.LibCUDA](t.Path+": permission denied", at)
-				return
-			}
+		if t := barredTry(tried); t != "" {
+			s.b.Node.LibCUDA = fact.Fail[fact.LibCUDA](t+": cannot be read", at)
+			return
 		}
 		s.b.Node.LibCUDA = fact.None[fact.LibCUDA](at)
 		return

@@ -27,12 +27,14 @@ func ncclLib(version, cuda string, symbols ...string) elftest.Lib {
 
 // world is a machine with one environment.
 type world struct {
-	libs  map[string]elftest.Lib
-	files map[string]string
-	env   map[string]string
-	path  []fact.PathEntry // behind site-packages
-	dists []fact.Dist
-	cpu   bool
+	target string // kind of an artefact
+	deny   string // a folder that cannot be read
+	libs   map[string]elftest.Lib
+	files  map[string]string
+	env    map[string]string
+	path   []fact.PathEntry // behind site-packages
+	dists  []fact.Dist
+	cpu    bool
 }
 
 // newWorld is a CUDA build whose libraries have DT_RUNPATH (rpath false) or
@@ -83,8 +85,30 @@ func (w *world) bundle(t *testing.T) *fact.Bundle {
 	if w.cpu {
 		b.Torch[0].CUDA = fact.None[string](fact.Evidence{})
 	}
-	collectLoads(context.Background(), &source.Machine{FS: fsys, Env: w.env}, b, nil)
+	b.Target.Kind = w.target
+	m := &source.Machine{FS: fsys, Env: w.env}
+	if w.deny != "" {
+		m.FS = denied{fsys, w.deny}
+	}
+	collectLoads(context.Background(), m, b, nil)
 	return b
+}
+
+// A folder of libraries that cannot be read: for this user the loader finds nothing in it;
+// what the job's user finds in an image is not known.
+func TestUnreadableFolder(t *testing.T) {
+	for _, target := range []string{"", "rootfs"} {
+		w := newWorld(false)
+		w.deny, w.target = psp+"/nvidia/nccl", target
+		l := w.bundle(t).LoadOf("libnccl.so.2")
+		want := fact.Absent
+		if target != "" {
+			want = fact.Failed
+		}
+		if l == nil || l.Path.State != want || l.Tried[0].Result != "unreadable" {
+			t.Errorf("%q: %+v", target, l)
+		}
+	}
 }
 
 func wantLoad(t *testing.T, b *fact.Bundle, soname, file, via string) *fact.Load {
