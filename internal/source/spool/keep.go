@@ -64,7 +64,10 @@ func ELFSpans(head []byte, size int64, what What) []Span {
 	add(size-min(size, tailKeep), tailKeep)
 	if phoff >= uint64(len(head)) && phoff < uint64(size) { // moved too: the segments are not known yet
 		add(0, maxHead)
-		add(int64(phoff), headerN)
+		// BOLT puts them behind the last segment of the original file, which is the writable
+		// one with the dynamic section, and the strings of that at the end.
+		from := max(0, int64(phoff)-maxSeg)
+		add(from, int64(phoff)-from+headerN)
 		add(size-min(size, maxSeg), maxSeg)
 	} else if phent == 56 && phoff < uint64(len(head)) {
 		first := true

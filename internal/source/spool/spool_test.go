@@ -2,6 +2,7 @@ package spool
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -166,6 +167,30 @@ func TestSpans(t *testing.T) {
 	}
 	if k := Keep([]byte("x"), 100, Symbols); !slices.Equal(k, []Span{{0, 100}}) {
 		t.Errorf("a short file: %v", k)
+	}
+}
+
+// Program headers that BOLT moved behind the original's last segment: what lies before
+// them, with the dynamic section, is kept, as in libtorch_cuda of the aarch64 builds.
+func TestMovedHeaders(t *testing.T) {
+	head := make([]byte, 64)
+	copy(head, "\x7fELF\x02\x01")
+	binary.LittleEndian.PutUint64(head[32:], 0x19000000) // program headers
+	binary.LittleEndian.PutUint64(head[40:], 513_540_000)
+	binary.LittleEndian.PutUint16(head[54:], 56)
+	binary.LittleEndian.PutUint16(head[56:], 12)
+	spans := ELFSpans(head, 513_545_057, Symbols)
+	for what, at := range map[string]int64{"symbols": 0x033138, "dynamic section": 0x18007938, "program headers": 0x19000000, "strings": 0x1e400a80, "the end": 513_545_056} {
+		if !slices.ContainsFunc(spans, func(s Span) bool { return s.From <= at && at < s.To }) {
+			t.Errorf("%s at %#x are not kept: %v", what, at, spans)
+		}
+	}
+	kept := int64(0)
+	for _, s := range spans {
+		kept += s.To - s.From
+	}
+	if kept > 96<<20 {
+		t.Errorf("%d MB are kept", kept>>20)
 	}
 }
 
