@@ -6,9 +6,7 @@ import "testing"
 // that can be a secret's.
 func TestMayBeSecret(t *testing.T) {
 	names := []string{"DB_PASS", "PGPASSWORD", "xpassword", "MY_PASSWORD"}
-	for _, p := range secretParts {
-		names = append(names, p)
-	}
+	names = append(names, secretParts...)
 	for _, k := range secretKeys {
 		names = append(names, k+"_KEY")
 	}
