@@ -49,7 +49,9 @@ func collectLoads(ctx context.Context, m *source.Machine, b *fact.Bundle, also [
 		return
 	}
 	s := &loads{ctx: ctx, m: m, b: b, t: t, tr: newTree(m.FS), cause: make(map[*ldso.Object]string)}
-	names := s.tr.list(t.Dir).sorted(func(n string) bool { return strings.HasPrefix(n, "_C.") && strings.HasSuffix(n, ".so") })
+	names := s.tr.list(t.Dir).sorted(func(n string) bool {
+		return strings.HasPrefix(n, "_C.") && strings.HasSuffix(n, ".so") && !strings.HasSuffix(n, "-darwin.so") // a build for macOS is no ELF file
+	})
 	if len(names) == 0 {
 		return // a folder of sources, or a torch without its libraries: others say so
 	}
