@@ -59,7 +59,8 @@ func ELFSpans(head []byte, size int64, what What) []Span {
 	}
 	add(0, headerN)
 	if shoff < uint64(size) {
-		add(int64(shoff), shnum*64)
+		from := max(int64(shoff)-tailKeep, 0)          // their names, unless something was put behind
+		add(from, int64(shoff)-from+shnum*64+tailKeep) // what reads them reads ahead
 	}
 	add(size-min(size, tailKeep), tailKeep)
 	if phoff >= uint64(len(head)) && phoff < uint64(size) { // moved too: the segments are not known yet

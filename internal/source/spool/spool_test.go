@@ -194,6 +194,23 @@ func TestMovedHeaders(t *testing.T) {
 	}
 }
 
+// Section headers behind which a repaired wheel has megabytes: their names, which
+// stand before them, and what is read ahead of them are kept.
+func TestHeadersInside(t *testing.T) {
+	head := make([]byte, 4096)
+	copy(head, "\x7fELF\x02\x01")
+	const size, shoff = 260 << 20, 200 << 20
+	binary.LittleEndian.PutUint64(head[32:], 64)
+	binary.LittleEndian.PutUint64(head[40:], shoff)
+	binary.LittleEndian.PutUint16(head[54:], 56)
+	binary.LittleEndian.PutUint16(head[60:], 48)
+	for _, want := range []Span{{shoff - 500, shoff}, {shoff, shoff + 48*64 + 4096}} {
+		if !slices.ContainsFunc(ELFSpans(head, size, Symbols), func(s Span) bool { return s.From <= want.From && want.To <= s.To }) {
+			t.Errorf("%v is not kept of %v", want, ELFSpans(head, size, Symbols))
+		}
+	}
+}
+
 func TestTake(t *testing.T) {
 	s := &Store{}
 	defer s.Close()
