@@ -57,7 +57,7 @@ func run(dir string, n int) error {
 	fmt.Printf("%d files, %d bytes\n", len(files), bytes)
 	env := append(os.Environ(), "NCCLINIC_NO_SCONTROL=1")
 	_, err = whole.Compare(os.Stdout, n,
-		whole.Command{Name: "ncclinic lint", Args: append([]string{bin, "lint", "--format=json"}, files...), Env: env},
-		whole.Command{Name: "shellcheck", Args: append([]string{sc, "--format=json", "--severity=warning"}, files...)})
+		whole.Command{Name: "ncclinic lint", Args: append([]string{bin, "lint", "--format=json"}, files...), Env: env, Warm: 1},
+		whole.Command{Name: "shellcheck", Args: append([]string{sc, "--format=json", "--severity=warning"}, files...), Warm: 1})
 	return err
 }

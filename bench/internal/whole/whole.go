@@ -19,6 +19,10 @@ type Command struct {
 	Args []string
 	Env  []string // nil: this process's
 	Dir  string
+	// Warm is the number of uncounted runs right before each counted one. After a
+	// long run of another command a short one would mostly pay for caches and
+	// memory that the machine has given to others since.
+	Warm int
 }
 
 // Sample is what the operating system accounted for one finished process.
@@ -66,6 +70,11 @@ func Compare(w io.Writer, n int, cs ...Command) ([]Sample, error) {
 	all := make([][]Sample, len(cs))
 	for round := 0; round <= n; round++ {
 		for i, c := range cs {
+			for range c.Warm {
+				if _, err := Once(c); err != nil {
+					return nil, fmt.Errorf("%s: %w", strings.Join(c.Args, " "), err)
+				}
+			}
 			s, err := Once(c)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", strings.Join(c.Args, " "), err)
