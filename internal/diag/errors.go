@@ -135,7 +135,6 @@ var errorsZh = map[string]string{
 	"window size exceeded":                                                "窗口过大",
 	"decompressed size exceeds configured limit":                          "解压后的大小超出上限",
 	"cannot be read":                                                      "无法读取",
-	"corrupt DEFLATE data":                                                "DEFLATE 数据已损坏",
 	"not a valid xz stream":                                               "xz 数据流无效",
 	"xz filters for machine code are not read":                            "不支持 xz 的机器码过滤器",
 	"an index that names itself, or is named twice":                       "索引引用了自身或被重复引用",

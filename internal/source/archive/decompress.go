@@ -13,11 +13,10 @@ import (
 	"io"
 	"strings"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 	"github.com/ulikunitz/xz/lzma"
-
-	"github.com/ncclinic/ncclinic/internal/source/archive/inflate"
 )
 
 // maxWindow bounds what a zstd or xz stream may make us allocate. conda writes
@@ -60,11 +59,8 @@ func Decompress(r io.Reader) (io.ReadCloser, string, error) {
 	f := Format(magic)
 	switch f {
 	case Gzip:
-		z, err := inflate.NewGzip(br)
-		if err != nil {
-			return nil, f, err
-		}
-		return z, f, nil
+		z, err := gzip.NewReader(br)
+		return z, f, err
 	case Zstd:
 		z, err := zstd.NewReader(br, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
 		if err != nil {
@@ -104,7 +100,7 @@ func tail(r io.Reader) error {
 	_, err := io.Copy(io.Discard, io.LimitReader(r, maxTail))
 	var bz bzip2.StructuralError
 	switch {
-	case errors.Is(err, inflate.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch), errors.As(err, &bz) && strings.Contains(string(bz), "magic"):
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch), errors.As(err, &bz) && strings.Contains(string(bz), "magic"):
 		return nil
 	}
 	return err

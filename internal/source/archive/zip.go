@@ -10,7 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/ncclinic/ncclinic/internal/source/archive/inflate"
+	"github.com/klauspost/compress/flate"
+
 	"github.com/ncclinic/ncclinic/internal/source/spool"
 	"github.com/ncclinic/ncclinic/internal/source/vfs"
 )
@@ -259,7 +260,7 @@ func (p *packed) ReadAt(b []byte, off int64) (int, error) {
 			what = spool.Symbols
 		}
 		p.r = &spool.Lazy{Size: p.size, What: what, Store: p.z.st, Open: func() (io.ReadCloser, error) {
-			return inflate.NewReader(s), nil
+			return flate.NewReader(bufio.NewReaderSize(s, 64<<10)), nil
 		}}
 	})
 	if p.err != nil {
