@@ -276,3 +276,19 @@ func TestFixTakes(t *testing.T) {
 		must(t, strings.Join(c.args, " "), oneLine(out+errs), c.says...)
 	}
 }
+
+// TestFixOfAnotherCause: describing the node asks for no reinstallation of torch
+// where the cause is another one.
+func TestFixOfAnotherCause(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "oom.out")
+	if err := os.WriteFile(path, []byte("[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := runFix(t, path, "--driver", "535.161.08", "--gpu", "H100")
+	if code != 1 || !strings.Contains(out, "gpu-out-of-memory") || strings.Contains(out, "pip install") {
+		t.Errorf("exit %d:\n%s%s", code, out, errs)
+	}
+	if _, out, errs = runFix(t, path, "--driver", "535.161.08", "--gpu", "H100", "--torch", "2.6.0"); !strings.Contains(out, "pip install") {
+		t.Errorf("with --torch:\n%s%s", out, errs)
+	}
+}

@@ -18,11 +18,30 @@ import (
 
 // wantsPlan decides whether another build of torch is the question.
 func (a *app) wantsPlan(s *start, f *fixFlags, cause *diag.Finding) bool {
-	byHand := f.torch != "" || f.driver != "" || len(f.gpus) > 0 || f.arch != "" || len(f.facts) > 0 || f.gres != "" || f.index != "" || len(f.projects) > 0 || f.with != "" || f.modules != "" || f.apply
-	if cause != nil && slices.Contains(torchCauses, cause.ID) {
+	if f.torch != "" || f.apply || cause != nil && slices.Contains(torchCauses, cause.ID) {
 		return true
 	}
-	return byHand || (s.kind == "here" || s.kind == "facts") && cause == nil
+	if s.kind != "here" && s.kind != "facts" && (cause != nil || !mayBeTorch(s.rep)) {
+		return false // a log or script of another kind: describing the node asks for no reinstallation
+	}
+	byHand := f.driver != "" || len(f.gpus) > 0 || f.arch != "" || len(f.facts) > 0 || f.gres != "" || f.index != "" || len(f.projects) > 0 || f.with != "" || f.modules != ""
+	return byHand || cause == nil && (s.kind == "here" || s.kind == "facts")
+}
+
+// mayBeTorch reports whether a report that decides nothing has the torch among
+// what it thinks of.
+func mayBeTorch(rep *diag.Report) bool {
+	if rep == nil {
+		return false
+	}
+	for i := range rep.Findings {
+		for _, id := range rep.Findings[i].Suggests {
+			if slices.Contains(torchCauses, id) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // planInput lays the flags over the facts.

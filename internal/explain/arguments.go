@@ -21,11 +21,13 @@ var (
 // prints why, and ends them with status 2. It is asked last, since whatever else
 // broke may be why an argument was empty.
 func (v *view) decideArguments() {
-	var launchers, scripts, others []*fact.Event
+	var launchers, scripts, others, empty []*fact.Event
 	for _, e := range v.ev("log-program-arguments") {
 		p := strings.TrimSpace(e.Args["program"])
 		switch {
-		case slurmProgs.MatchString(p), v.elsewhere(e.Place):
+		case slurmProgs.MatchString(p):
+		case v.elsewhere(e.Place):
+			empty = append(empty, e)
 		case launcherProgs.MatchString(p):
 			launchers = append(launchers, e)
 		case pythonProg.MatchString(p):
@@ -33,6 +35,9 @@ func (v *view) decideArguments() {
 		default:
 			others = append(others, e)
 		}
+	}
+	if len(launchers)+len(scripts) == 0 && len(v.cands) == 0 && len(v.needs) == 0 {
+		launchers = empty // nothing tells why it is empty
 	}
 	es := append(launchers, scripts...)
 	if len(es) == 0 {

@@ -74,6 +74,7 @@ func (v *view) decideLibraries() {
 			v.add(cand{id: "cuda-library-missing", cert: diag.Likely}, cap4(es)...)
 		}
 	}
+	v.torchLibraryMissing()
 	var foreign, es []*fact.Event // symbols of CUDA's libraries, of torch
 	for _, e := range v.ev("S237") {
 		if strings.Contains(e.Text, "Warning: ") {

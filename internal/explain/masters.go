@@ -1,14 +1,32 @@
 package explain
 
 import (
+	"net/netip"
+	"strings"
+
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
 )
 
-// ownMasters judges ranks that gave up on stores of different hosts: each
-// evaluated MASTER_ADDR for itself. es are the lines in which they gave up.
+// ownMasters judges ranks of one log that gave up on stores of different hosts:
+// each evaluated MASTER_ADDR for itself, for certain when the script shows that.
+// es are the lines in which they gave up.
 func (v *view) ownMasters(es []*fact.Event, a diag.Args) bool {
+	own := false
+	for _, s := range v.scripts {
+		for _, x := range s.assigns("MASTER_ADDR") {
+			val := x.Value.Raw + " " + x.Value.Text
+			own = own || strings.Contains(val, "hostname") && !strings.Contains(val, "hostnames") || strings.Contains(val, "HOSTNAME")
+			if !own {
+				return false // one value for all
+			}
+		}
+	}
+	if len(v.peek("S242", "S243", "S244")) > 0 {
+		return false // attempts of one job may have had other first nodes
+	}
 	type client struct{ task, rank int }
+	names, numbers := false, false
 	hosts := map[string]*fact.Event{}
 	of := map[client]string{}
 	for _, e := range es {
@@ -16,6 +34,11 @@ func (v *view) ownMasters(es []*fact.Event, a diag.Args) bool {
 		if m == nil || isLocal(m[1]) {
 			continue
 		}
+		if e.File != es[0].File || e.Time != 0 && es[0].Time != 0 && e.TK == es[0].TK && max(e.Time-es[0].Time, es[0].Time-e.Time) > 30*60*1000 {
+			return false // logs of several jobs, or of several attempts
+		}
+		_, err := netip.ParseAddr(m[1])
+		names, numbers = names || err != nil, numbers || err == nil
 		k := client{e.Place.Task, e.Place.Rank}
 		if k.task < 0 && k.rank < 0 {
 			continue // whose line it is decides
@@ -32,7 +55,7 @@ func (v *view) ownMasters(es []*fact.Event, a diag.Args) bool {
 			hosts[m[1]] = e
 		}
 	}
-	if len(hosts) < 2 {
+	if len(hosts) < 2 || names && numbers { // a name and a number may be one host
 		return false
 	}
 	var ev []*fact.Event
@@ -43,7 +66,11 @@ func (v *view) ownMasters(es []*fact.Event, a diag.Args) bool {
 			}
 		}
 	}
-	c := v.add(cand{id: "rdzv-master-wrong-host", cert: diag.Proven, tier: 1, args: mergeArgs(a, diag.Args{"variant": "each"}), over: []string{"rdzv-unreachable", "rdzv-too-few-ranks", "run-exception"}}, cap4(ev)...)
+	cert := diag.Likely
+	if own {
+		cert = diag.Proven
+	}
+	c := v.add(cand{id: "rdzv-master-wrong-host", cert: cert, tier: 1, args: mergeArgs(a, diag.Args{"variant": "each"}), over: []string{"rdzv-unreachable", "rdzv-too-few-ranks", "run-exception"}}, cap4(ev)...)
 	c.rule = "" // the text of the line is about a store that does not answer
 	for _, s := range v.scripts {
 		for _, x := range s.assigns("MASTER_ADDR") {

@@ -13,7 +13,7 @@ var secretKeys = []string{"api", "access", "private", "secret", "auth", "encrypt
 
 // Parts that say that the value is about a secret or is another kind of token.
 var harmlessParts = []string{
-	"file", "path", "dir", "sock", "id", "ids", "type", "len", "length", "count", "size", "num", "url", "uri", "host", "user",
+	"file", "path", "dir", "sock", "id", "ids", "type", "len", "length", "count", "size", "num", "url", "uri", "host",
 	"eos", "bos", "pad", "unk", "sep", "cls", "special", "image", "method",
 }
 
@@ -26,12 +26,18 @@ func SecretName(name string) bool {
 		return false
 	}
 	secret, prev := false, ""
+	about := false
 	for part := range parts(name) {
+		if part == "user" { // TOKEN_USER is a name, USER_PASSWORD a password
+			about = true
+			continue
+		}
 		for _, h := range harmlessParts {
 			if part == h {
 				return false
 			}
 		}
+		about = about && part != "password" && part != "passwd" && part != "passphrase"
 		for _, p := range secretParts {
 			if part == p {
 				secret = true
@@ -49,7 +55,7 @@ func SecretName(name string) bool {
 		}
 		prev = part
 	}
-	return secret || prev == "pass" && strings.HasSuffix(name, "_PASS") // DB_PASS; a forward_pass is none
+	return secret && !about || prev == "pass" && (strings.HasSuffix(name, "_PASS") || strings.HasPrefix(name, "--")) // DB_PASS, --redis-pass; a forward_pass is none
 }
 
 // mayBeSecret reports whether name has the beginning of one of the parts that

@@ -26,3 +26,12 @@ func TestMayBeSecret(t *testing.T) {
 		}
 	}
 }
+
+func TestSecretOfUser(t *testing.T) {
+	for n, want := range map[string]bool{"USER_PASSWORD": true, "--user-password": true, "DB_USER_PASSWD": true, "TOKEN_USER": false, "AUTH_USER": false,
+		"PASSWORD_FILE": false, "--redis-pass": true, "--pass": true, "forward_pass": false, "USER": false} {
+		if got := SecretName(n); got != want {
+			t.Errorf("%s: %v", n, got)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package explain
+
+import (
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/diag"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
+)
+
+// torchLibraryMissing judges an import that asks for a library of torch's CUDA
+// builds which is not there. An extension that asks for it was built for a CUDA
+// torch, and the torch beside it is none.
+func (v *view) torchLibraryMissing() {
+	xs := v.excWith("libtorch_cuda.so: cannot open", "libc10_cuda.so: cannot open", "libtorch_cuda_cpp.so: cannot open", "libtorch_cuda_cu.so: cannot open")
+	if len(xs) == 0 || loadsTorch(xs[0]) {
+		return
+	}
+	for _, s := range v.l.Listing.Facts {
+		if s.Kind == kind.TorchCUDA && s.V == "None" || (s.Kind == kind.Pkg || s.Kind == kind.TorchVer) && s.Name == "torch" && strings.HasSuffix(s.V, "+cpu") {
+			c := v.addExc(cand{id: "torch-cpu-build", cert: diag.Proven, over: []string{"run-exception"}}, xs[0])
+			v.said(c, s)
+			return
+		}
+	}
+	v.addExc(cand{id: "torch-extension-built-for-other-torch", cert: diag.Likely, over: []string{"run-exception"},
+		needs: []string{"python -c 'import torch; print(torch.__file__, torch.__version__, torch.version.cuda)'"}}, xs[0])
+}
