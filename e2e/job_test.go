@@ -238,6 +238,15 @@ func TestDeadJobs(t *testing.T) {
 		// Both runs are in one file: the last one counts.
 		id := submit(t, "#!/bin/bash\n#SBATCH --requeue --open-mode=append -o req-%j.log\nif [ -z \"$SLURM_RESTART_COUNT\" ]; then\n"+
 			"/usr/bin/python3 -c 'raise KeyError(\"first\")'\nscontrol requeue $SLURM_JOB_ID\nsleep 60\nfi\n/usr/bin/python3 -c 'raise IndexError(\"second\")'\n")
+		for { // it was pending before the first run too
+			if b, err := os.ReadFile(filepath.Join(work, "req-"+id+".log")); err == nil && strings.Contains(string(b), "KeyError") {
+				break
+			}
+			if t.Context().Err() != nil {
+				t.Fatal("the first run wrote nothing")
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
 		state(t, c, id, "PENDING")
 		if out, err := c.Command(t.Context(), "scontrol", "update", "jobid="+id, "starttime=now").CombinedOutput(); err != nil {
 			t.Log(string(out)) // Slurm waits for two minutes before it runs a requeued job again

@@ -48,13 +48,11 @@ func (a num) compare(b num) int {
 	return cmp.Compare(a, b)
 }
 
-const versionPattern = `v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)` +
+var versionRE = lazyre.New(`^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)` +
 	`([-_.]?(alpha|a|beta|b|preview|pre|c|rc)[-_.]?([0-9]+)?)?` +
 	`(-([0-9]+)|[-_.]?(post|rev|r)[-_.]?([0-9]+)?)?` +
 	`([-_.]?dev[-_.]?([0-9]+)?)?` +
-	`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?`
-
-var versionRE = lazyre.New(`^` + versionPattern + `$`)
+	`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
 
 // Parse reads a version. Surrounding white space is allowed, as in the
 // reference implementation.
