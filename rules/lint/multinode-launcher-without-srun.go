@@ -33,9 +33,14 @@ var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
 	}
 	var first *fact.Launch
 	plain := false
+	var before []int // commands of steps that only prepare
 	for i := range s.Launches {
 		l := &s.Launches[i]
 		if l.Dead {
+			continue
+		}
+		if c.prepares(l) {
+			before = append(before, s.Steps[l.Step].Cmd)
 			continue
 		}
 		if l.Step >= 0 || l.Kind == fact.LaunchWrapper || l.Kind == fact.LaunchRay || l.Kind == fact.LaunchLightning || l.Kind == fact.LaunchColossal {
@@ -46,6 +51,14 @@ var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
 		}
 		if distributed(l) && first == nil {
 			first = l
+		}
+	}
+	if len(before) > 0 {
+		if first == nil || first.Cond > 0 {
+			return
+		}
+		if n, ok := num(first.Nnodes); !ok || n < 2 {
+			return // it may be meant for one node
 		}
 	}
 	if first == nil {
@@ -73,7 +86,7 @@ var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
 			}
 		}
 	}
-	if first == nil || usesSrun(c) {
+	if first == nil || usesSrun(c, before...) {
 		return
 	}
 	h := c.Hit(first.Pos, "launcher", show(first), "nodes", itoa(r.EffectiveNodes))
@@ -83,6 +96,16 @@ var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
 })
 
 // trainName are names of programs that train.
+// prepares reports a step in the foreground that runs a program which by its
+// name is no training: it has ended before the next command begins.
+func (c *Ctx) prepares(l *fact.Launch) bool {
+	if l.Step < 0 || l.Kind != fact.LaunchPython || l.Cond > 0 || !strings.HasSuffix(l.Program, ".py") || trainName.MatchString(l.Program) {
+		return false
+	}
+	x := &c.S.Commands[c.S.Steps[l.Step].Cmd]
+	return !x.Back && x.Cond == 0 && x.Loop == 0
+}
+
 var trainName = lazyre.New(`(?i)train|main|finetune|fine_tune|ddp|fsdp|benchmark|distributed`)
 
 // envHook is what eval runs to set up an environment.

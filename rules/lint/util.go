@@ -2,6 +2,7 @@ package lint
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -129,11 +130,12 @@ func localhost(v string) bool {
 }
 
 // usesSrun reports whether the script names srun in live code at all: a function
-// or string that could not be followed may use it.
-func usesSrun(c *Ctx) bool {
+// or string that could not be followed may use it. Commands with the indexes in
+// but do not count.
+func usesSrun(c *Ctx, but ...int) bool {
 	for i := range c.S.Commands {
 		x := &c.S.Commands[i]
-		if x.Name == "srun" {
+		if x.Name == "srun" && !slices.Contains(but, i) {
 			for j := range c.S.Steps {
 				st := &c.S.Steps[j]
 				if st.Cmd != i {
