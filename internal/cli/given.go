@@ -224,11 +224,7 @@ func nothingToJudge(rep *diag.Report, l *fact.Logs) {
 		if s := cutOff(l); s != nil && len(more.Needs) == 0 {
 			more.Args["variant"] = diag.CutOff
 			more.Evidence = []fact.Evidence{{Source: fact.SrcLog, Path: l.Files[s.File].Path, Line: s.Last.Line, Excerpt: s.Text}}
-			job := explain.JobNumber(l)
-			if job == "" {
-				job = "JOBID"
-			}
-			need("sacct -j " + job + " -o JobID,State,ExitCode,MaxRSS")
+			need("sacct -j JOBID -o JobID,State,ExitCode,MaxRSS")
 			need("the standard error of every rank")
 		}
 		return

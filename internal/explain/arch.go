@@ -33,13 +33,9 @@ func (v *view) decideArch() {
 		}
 	}
 	covers, known := archCovers(lists, caps)
-	if own := ownKernel(es); own != "" && ext == "" && len(warn) == 0 && (!known || covers) {
-		c := v.add(cand{id: "torch-extension-arch-unsupported", cert: diag.Likely, over: []string{"run-exception"}, args: diag.Args{"package": own}}, cap4(es)...)
-		v.said(c, append(first(lists, 1), first(caps, 1)...)...)
-		if _, s, ok := v.env("TORCH_CUDA_ARCH_LIST"); ok {
-			v.said(c, s)
-		}
-		return
+	own := ext == "" // the extension itself complains, torch does not
+	if own {
+		ext = ownKernel(es)
 	}
 	switch {
 	case len(warn) > 0 && (!known || !covers):
@@ -50,7 +46,7 @@ func (v *view) decideArch() {
 		c := v.add(cand{id: "torch-gpu-arch-unsupported", cert: diag.Proven, over: []string{"run-exception"}, args: v.archArgs(lists, caps, warn)}, cap4(es)...)
 		v.said(c, append(first(lists, 1), first(caps, 1)...)...)
 		told(c)
-	case ext != "" && (covers || !known && knownExtension(ext)):
+	case ext != "" && (covers || !known && (own || knownExtension(ext))):
 		cert := diag.Likely
 		if covers {
 			cert = diag.Proven

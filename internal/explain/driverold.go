@@ -7,6 +7,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
+	"github.com/ncclinic/ncclinic/internal/tables"
 )
 
 var (
@@ -53,22 +54,12 @@ func (v *view) driverTooOld(es []*fact.Event) bool {
 }
 
 // cudaOf returns the major release of CUDA that a driver runs: as nvidia-smi
-// says, or by its branch.
+// says, or by its version; 0 when not known.
 func cudaOf(driver fact.Said) int {
 	if n := atoi(driver.Aux); n > 0 {
 		return n
 	}
-	switch n := atoi(driver.V); {
-	case n >= 580:
-		return 13
-	case n >= 525:
-		return 12
-	case n >= 450:
-		return 11
-	case n >= 410:
-		return 10
-	}
-	return 0
+	return atoi(tables.DriverCUDA(driver.V))
 }
 
 // assertsCUDA reports a program that stops, in words of its own, when

@@ -13,7 +13,7 @@ import (
 // decideLibraries judges loader errors.
 func (v *view) decideLibraries() {
 	if es := v.ev("S227"); len(es) > 0 {
-		var w11, w12 []fact.Said
+		var w11 []fact.Said
 		seen := map[string]fact.Said{}
 		for _, s := range v.facts(kind.Pkg) {
 			if strings.HasPrefix(s.Name, "nvidia-nccl-cu") {
@@ -23,7 +23,6 @@ func (v *view) decideLibraries() {
 		for _, s := range seen {
 			w11 = append(w11, s)
 		}
-		_ = w12
 		if len(seen) > 1 {
 			c := v.add(cand{id: "nccl-wheels-collide", cert: diag.Proven, over: []string{"nccl-library-too-old"}}, cap4(es)...)
 			v.said(c, w11...)

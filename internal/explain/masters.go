@@ -2,6 +2,7 @@ package explain
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
@@ -27,7 +28,8 @@ func (v *view) ownMasters(es []*fact.Event, a diag.Args) bool {
 	}
 	type client struct{ task, rank int }
 	names, numbers := false, false
-	hosts := map[string]*fact.Event{}
+	var hosts []string
+	var ev []*fact.Event // the first line about each of them
 	of := map[client]string{}
 	for _, e := range es {
 		m := toHost.FindStringSubmatch(e.Text)
@@ -47,30 +49,20 @@ func (v *view) ownMasters(es []*fact.Event, a diag.Args) bool {
 			return false // one rank at several hosts: attempts of a restarted job
 		}
 		of[k] = m[1]
-		known := false
-		for h := range hosts {
-			known = known || sameHost(h, m[1])
-		}
-		if !known {
-			hosts[m[1]] = e
+		if !slices.ContainsFunc(hosts, func(h string) bool { return sameHost(h, m[1]) }) {
+			hosts, ev = append(hosts, m[1]), append(ev, e)
 		}
 	}
 	if len(hosts) < 2 || names && numbers { // a name and a number may be one host
 		return false
 	}
-	var ev []*fact.Event
-	for _, e := range es {
-		for _, x := range hosts {
-			if x == e {
-				ev = append(ev, e)
-			}
-		}
-	}
-	cert := diag.Likely
+	k := cand{id: "rdzv-master-wrong-host", cert: diag.Likely, tier: 1, args: mergeArgs(a, diag.Args{"variant": "each"}), over: []string{"rdzv-unreachable", "rdzv-too-few-ranks", "run-exception"}}
 	if own {
-		cert = diag.Proven
+		k.cert = diag.Proven
+	} else {
+		k.needs = []string{"srun bash -c 'hostname -I; echo $MASTER_ADDR'"}
 	}
-	c := v.add(cand{id: "rdzv-master-wrong-host", cert: cert, tier: 1, args: mergeArgs(a, diag.Args{"variant": "each"}), over: []string{"rdzv-unreachable", "rdzv-too-few-ranks", "run-exception"}}, cap4(ev)...)
+	c := v.add(k, cap4(ev)...)
 	c.rule = "" // the text of the line is about a store that does not answer
 	for _, s := range v.scripts {
 		for _, x := range s.assigns("MASTER_ADDR") {

@@ -1,11 +1,6 @@
 package explain
 
-import (
-	"strings"
-
-	"github.com/ncclinic/ncclinic/internal/diag"
-	"github.com/ncclinic/ncclinic/internal/fact/kind"
-)
+import "github.com/ncclinic/ncclinic/internal/diag"
 
 // torchLibraryMissing judges an import that asks for a library of torch's CUDA
 // builds which is not there. An extension that asks for it was built for a CUDA
@@ -15,12 +10,10 @@ func (v *view) torchLibraryMissing() {
 	if len(xs) == 0 || loadsTorch(xs[0]) {
 		return
 	}
-	for _, s := range v.l.Listing.Facts {
-		if s.Kind == kind.TorchCUDA && s.V == "None" || (s.Kind == kind.Pkg || s.Kind == kind.TorchVer) && s.Name == "torch" && strings.HasSuffix(s.V, "+cpu") {
-			c := v.addExc(cand{id: "torch-cpu-build", cert: diag.Proven, over: []string{"run-exception"}}, xs[0])
-			v.said(c, s)
-			return
-		}
+	if b := v.build(); len(b.cpu) > 0 && len(b.cuda) == 0 {
+		c := v.addExc(cand{id: "torch-cpu-build", cert: diag.Proven, over: []string{"run-exception"}}, xs[0])
+		v.said(c, b.cpu[0])
+		return
 	}
 	v.addExc(cand{id: "torch-extension-built-for-other-torch", cert: diag.Likely, over: []string{"run-exception"},
 		needs: []string{"python -c 'import torch; print(torch.__file__, torch.__version__, torch.version.cuda)'"}}, xs[0])
