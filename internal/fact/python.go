@@ -1,5 +1,7 @@
 package fact
 
+import "strings"
+
 // How an interpreter was chosen.
 const (
 	ByFlag        = "flag"         // --python
@@ -237,4 +239,19 @@ type Extension struct {
 	CUDART Val[string]   `json:"cudart,omitzero"`
 	Archs  Val[[]string] `json:"archs,omitzero"` // kernels inside; Absent: no device code
 	At     Evidence      `json:"at,omitzero"`
+}
+
+// TagOS is the operating system of a platform tag or of a whole tag of a wheel,
+// as Host.OS names it: cp312-cp312-win_amd64 is windows; "" for any and for those
+// that are not known.
+func TagOS(tag string) string {
+	switch plat := tag[strings.LastIndexByte(tag, '-')+1:]; {
+	case strings.HasPrefix(plat, "win"):
+		return "windows"
+	case strings.HasPrefix(plat, "macosx"):
+		return "darwin"
+	case strings.Contains(plat, "linux"):
+		return "linux"
+	}
+	return ""
 }

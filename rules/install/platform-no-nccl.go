@@ -2,7 +2,6 @@ package install
 
 import (
 	"path"
-	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/fact"
@@ -35,13 +34,7 @@ func wheelOS(t *fact.Torch) (os, tag string, at fact.Evidence) {
 		return "", "", at
 	}
 	for _, x := range t.Dist.V.Tags {
-		is := ""
-		switch p := x[strings.LastIndexByte(x, '-')+1:]; {
-		case strings.HasPrefix(p, "win"):
-			is = "windows"
-		case strings.HasPrefix(p, "macosx"):
-			is = "darwin"
-		}
+		is := fact.TagOS(x)
 		if is == "" || os != "" && os != is {
 			return "", "", at
 		}

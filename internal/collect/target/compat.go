@@ -7,8 +7,8 @@ import (
 
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/lazyre"
-	"github.com/ncclinic/ncclinic/internal/pep440"
 	"github.com/ncclinic/ncclinic/internal/source"
+	"github.com/ncclinic/ncclinic/internal/tables"
 )
 
 var compatFile = lazyre.New(`^libcuda\.so\.([0-9]{3}(?:\.[0-9]{1,4}){1,2})$`)
@@ -31,7 +31,7 @@ func compatIn(f fs.FS) fact.Val[fact.LibCUDA] {
 			list, _ := fs.ReadDir(f, dir)
 			for _, e := range list {
 				m := compatFile.FindStringSubmatch(e.Name())
-				if m == nil || best.IsKnown() && !newer(m[1], best.V.Version) {
+				if m == nil || best.IsKnown() && tables.Compare(m[1], best.V.Version) <= 0 {
 					continue
 				}
 				p := "/" + source.Rel(path.Join(dir, e.Name()))
@@ -40,11 +40,4 @@ func compatIn(f fs.FS) fact.Val[fact.LibCUDA] {
 		}
 	}
 	return best
-}
-
-// newer compares versions of drivers.
-func newer(a, b string) bool {
-	x, err := pep440.Parse(a)
-	y, err2 := pep440.Parse(b)
-	return err == nil && err2 == nil && pep440.Compare(x, y) > 0
 }

@@ -253,15 +253,8 @@ func condaOrigin(t *source.Target, w *fact.Torch) {
 // platformOf tells the operating system that a package is for, by its tags or libraries.
 func platformOf(t *source.Target, w *fact.Torch) (string, fact.Evidence) {
 	for _, tag := range w.Dist.V.Tags {
-		plat := tag[strings.LastIndexByte(tag, '-')+1:]
-		at := fact.FileExcerpt(path.Join(w.Dist.V.Dir, "WHEEL"), "Tag: "+tag)
-		switch {
-		case strings.HasPrefix(plat, "win"):
-			return "windows", at
-		case strings.HasPrefix(plat, "macosx"):
-			return "darwin", at
-		case strings.Contains(plat, "linux"):
-			return "linux", at
+		if os := fact.TagOS(tag); os != "" {
+			return os, fact.FileExcerpt(path.Join(w.Dist.V.Dir, "WHEEL"), "Tag: "+tag)
 		}
 	}
 	for _, l := range []struct{ file, os string }{{"libtorch_cpu.so", "linux"}, {"libtorch_cpu.dylib", "darwin"}, {"torch_cpu.dll", "windows"}} {
