@@ -18,7 +18,11 @@ func args(b *fact.Bundle) diag.Args {
 	t := b.Winner()
 	if t != nil {
 		a["torch_dir"] = quote(t.Dir)
-		a["site_dir"] = quote(path.Dir(t.Dir))
+		if b.Target.Kind == "" {
+			a["site_dir"] = quote(path.Dir(t.Dir))
+		} else { // its paths are not those of this machine: nothing of them is removed
+			a["artefact"] = b.Target.Kind
+		}
 		a["version"] = t.Version.Or("?")
 		a["public_version"] = tables.Public(t.Version.Or(""))
 		a["torch_cuda"] = t.CUDA.Or("")

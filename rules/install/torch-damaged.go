@@ -54,10 +54,5 @@ var _ = Checks.Add("torch-damaged", func(b *fact.Bundle, r *diag.Reporter) {
 	if a["installer"] == "debian" || path.Base(t.Dir) != "torch" {
 		delete(a, "site_dir") // never offer to remove what a package manager of the system owns
 	}
-	if b.Target.Kind != "" { // its paths are not those of this machine
-		delete(a, "site_dir")
-		delete(a, "conda_prefix")
-		a["artefact"] = b.Target.Kind
-	}
 	r.Hit("torch-install-damaged", c, a, ev...).Sev(sev)
 })
