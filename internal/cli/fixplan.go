@@ -21,11 +21,13 @@ func (a *app) wantsPlan(s *start, f *fixFlags, cause *diag.Finding) bool {
 	if f.torch != "" || f.apply || cause != nil && slices.Contains(torchCauses, cause.ID) {
 		return true
 	}
-	if s.kind != "here" && s.kind != "facts" && (cause != nil || !mayBeTorch(s.rep)) {
-		return false // a log or script of another kind: describing the node asks for no reinstallation
-	}
 	byHand := f.driver != "" || len(f.gpus) > 0 || f.arch != "" || len(f.facts) > 0 || f.gres != "" || f.index != "" || len(f.projects) > 0 || f.with != "" || f.modules != ""
-	return byHand || cause == nil && (s.kind == "here" || s.kind == "facts")
+	if s.kind == "here" || s.kind == "facts" {
+		return byHand || cause == nil
+	}
+	// To describe the node of a log or script asks for no reinstallation, unless
+	// the torch may be what is wrong.
+	return byHand && cause == nil && mayBeTorch(s.rep)
 }
 
 // mayBeTorch reports whether a report that decides nothing has the torch among

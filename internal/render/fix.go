@@ -176,12 +176,8 @@ func (x *fixText) head() {
 		title, color = Clean(diag.Title(v.Texts, v.Cause, x.lang), false), yellow
 	case v.Verdict == string(diag.Unknown):
 		title, color = x.u.undecided, yellow
-		if w := wordsFor(x.lang); v.Open != nil && v.Open.Args["variant"] == diag.NoOutput {
-			title = w.noOutputTitle
-		} else if v.Open != nil {
-			if t := diag.Title(v.Texts, v.Open, x.lang); t != v.Open.ID {
-				title = fmt.Sprintf(w.undecidedWhy, strings.TrimRight(Clean(t, false), ".。"))
-			}
+		if v.Open != nil {
+			title = wordsFor(x.lang).openTitle(v.Texts, v.Open, x.lang, title)
 		}
 	case len(v.More) > 0:
 		title, color = x.u.advised, yellow

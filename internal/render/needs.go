@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
@@ -25,4 +26,19 @@ func (p *printer) needs(indent int, needs []string, lang string) {
 			p.hang(indent, "- ", Clean(diag.NeedText(n, lang), false))
 		}
 	}
+}
+
+// openTitle is the headline of an undecided finding: what kind of input it is
+// about, or what was seen, or else plain.
+func (w *words) openTitle(t diag.Texts, f *diag.Finding, lang, plain string) string {
+	switch f.Args["variant"] {
+	case diag.NoOutput:
+		return w.noOutputTitle
+	case diag.CutOff:
+		return w.cutOffTitle
+	}
+	if seen := diag.Title(t, f, lang); seen != f.ID {
+		return fmt.Sprintf(w.undecidedWhy, strings.TrimRight(Clean(seen, false), ".。"))
+	}
+	return plain
 }

@@ -72,15 +72,8 @@ func (x *textReport) head() {
 		title = Clean(diag.Title(x.t, top, x.o.Lang), false)
 	case x.rep.Verdict == diag.Unknown:
 		title = x.ui.unknownTitle
-		if f := x.undecided(); f != nil && f.Args["variant"] == diag.NoOutput {
-			title = x.ui.noOutputTitle
-		} else if f != nil && f.Args["variant"] == diag.CutOff {
-			title = x.ui.cutOffTitle
-		} else if f != nil {
-			title = x.ui.undecidedTitle
-			if t := diag.Title(x.t, f, x.o.Lang); t != f.ID {
-				title = fmt.Sprintf(x.ui.undecidedWhy, strings.TrimRight(Clean(t, false), ".。"))
-			}
+		if f := x.undecided(); f != nil {
+			title = x.ui.openTitle(x.t, f, x.o.Lang, x.ui.undecidedTitle)
 		}
 	case x.o.OKTitle != "":
 		title = Clean(x.o.OKTitle, false)
