@@ -227,7 +227,7 @@ func (c *Ctx) Hit(p fact.Pos, kv ...string) *Result {
 		Certainty: diag.Proven, Actor: "user", Args: a, Count: 1,
 		Where: []diag.Where{{File: c.S.Name, Line: p.Line, Col: col}}, Explains: []string{}, Needs: []string{}}}
 	ex := c.hide(strings.TrimSpace(line))
-	r.Evidence = []fact.Evidence{{Source: fact.SrcScript, Path: c.S.Name, Line: p.Line, Col: col, Excerpt: clip(strings.ToValidUTF8(ex, "\uFFFD"), 200)}}
+	r.Evidence = []fact.Evidence{{Source: fact.SrcScript, Path: c.S.Name, Line: p.Line, Col: col, Excerpt: fact.Clip(strings.ToValidUTF8(ex, "\uFFFD"), 200)}}
 	r.Fixes = diag.Fixes(c.rule, a)
 	c.out = append(c.out, r)
 	return &c.out[len(c.out)-1]

@@ -95,7 +95,6 @@ var _ = Checks.Add("multinode-launcher-without-srun", func(c *Ctx) {
 	}
 })
 
-// trainName are names of programs that train.
 // prepares reports a step in the foreground that runs a program which by its
 // name is no training: it has ended before the next command begins.
 func (c *Ctx) prepares(l *fact.Launch) bool {
@@ -106,6 +105,7 @@ func (c *Ctx) prepares(l *fact.Launch) bool {
 	return !x.Back && x.Cond == 0 && x.Loop == 0
 }
 
+// trainName are names of programs that train.
 var trainName = lazyre.New(`(?i)train|main|finetune|fine_tune|ddp|fsdp|benchmark|distributed`)
 
 // envHook is what eval runs to set up an environment.

@@ -7,7 +7,7 @@ import (
 )
 
 // lists are the lists of a script that grow with it, empty, for the next one to
-// fill: a folder of scripts would otherwise touch ten times the memory.
+// fill: memory that is touched for the first time costs most of a small script.
 type lists struct {
 	commands   []fact.ScriptCmd
 	assigns    []fact.Assign
