@@ -26,6 +26,7 @@ type gatherFlags struct {
 	timeout     time.Duration
 	timeoutSet  bool   // by the caller
 	also        string // a library whose search is explained
+	inTurn      bool   // one part after the other, not beside each other: see probeCmd
 }
 
 func (a *app) addGatherFlags(c *cobra.Command, g *gatherFlags) {

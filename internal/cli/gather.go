@@ -60,6 +60,9 @@ type part struct {
 	late func(dst *fact.Bundle, why string)
 }
 
+// patience is how long a part is waited for before the next one begins beside it.
+const patience = time.Second
+
 func collect(ctx context.Context, m *source.Machine, g gatherFlags) *fact.Bundle {
 	ctx, cancel := context.WithTimeout(ctx, g.timeout)
 	defer cancel()
@@ -91,7 +94,10 @@ func collect(ctx context.Context, m *source.Machine, g gatherFlags) *fact.Bundle
 		err error
 	}
 	ch := make(chan done, len(parts))
-	for i, p := range parts {
+	begun := 0
+	begin := func() {
+		i, p := begun, parts[begun]
+		begun++
 		own := &fact.Bundle{Env: out.Env}
 		go func() {
 			defer func() {
@@ -103,11 +109,19 @@ func collect(ctx context.Context, m *source.Machine, g gatherFlags) *fact.Bundle
 			ch <- done{i, own, err}
 		}()
 	}
+	begin()
+	for !g.inTurn && begun < len(parts) {
+		begin()
+	}
 	got := make([]*done, len(parts))
-	for range parts {
+	hung := time.NewTicker(patience)
+	defer hung.Stop()
+	for n := 0; n < len(parts); {
 		select {
 		case d := <-ch:
 			got[d.i] = &d
+			n++
+		case <-hung.C: // the others need not wait for what hangs
 		case <-ctx.Done():
 			// One moment more for collectors that notice the deadline themselves.
 			select {
@@ -115,6 +129,11 @@ func collect(ctx context.Context, m *source.Machine, g gatherFlags) *fact.Bundle
 				got[d.i] = &d
 			case <-time.After(200 * time.Millisecond):
 			}
+			n++
+			continue
+		}
+		if begun < len(parts) {
+			begin()
 		}
 	}
 	for i, p := range parts { // in a fixed order, so that two runs agree

@@ -271,7 +271,7 @@ func (a *app) probeArgs(g gatherFlags, o *nodes.Options) []string {
 	if o.Live {
 		life += o.LiveLimit + 10*time.Second
 	}
-	args := []string{"node-probe", "--timeout=" + g.timeout.String(), "--life=" + life.String()}
+	args := []string{probeName, "--timeout=" + g.timeout.String(), "--life=" + life.String()}
 	if g.python != "" {
 		args = append(args, "--python="+g.python)
 	}
@@ -321,17 +321,21 @@ func words(s string) ([]string, error) {
 	return out, nil
 }
 
-// probeCmd is what check --nodes starts on every node.
+// probeName is the subcommand that check --nodes starts on every node.
+const probeName = "node-probe"
+
+// probeCmd is one node's part of check --nodes. It is no part of the tree of
+// commands: nobody types it.
 func (a *app) probeCmd() *cobra.Command {
 	var g gatherFlags
 	var o nodes.ProbeOptions
 	var life time.Duration
 	var remove bool
 	c := &cobra.Command{
-		Use:    "node-probe",
-		Short:  a.tr("one node's part of check --nodes", "check --nodes 在单个节点上的部分"),
-		Hidden: true,
-		Args:   noArgs(a),
+		Use:           probeName,
+		Args:          noArgs(a),
+		SilenceErrors: true,
+		SilenceUsage:  true,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if remove {
 				if exe, err := os.Executable(); err == nil {
@@ -339,9 +343,12 @@ func (a *app) probeCmd() *cobra.Command {
 				}
 			}
 			quick()
-			// One core at a time: a job may be running on the others, and 33 ms of
-			// work are not done much sooner on two.
-			runtime.GOMAXPROCS(1)
+			// One core at a time, for a job may be running on the others: what it
+			// looks at comes in turn. With a single P instead, each longer system
+			// call would hand that over to another thread (sysmon retakes it when no
+			// other is idle), which costs a tenth of the probe.
+			runtime.GOMAXPROCS(2)
+			g.inTurn = true
 			// A collector that hangs in the kernel must not keep the step alive.
 			time.AfterFunc(life, func() { os.Exit(exitUnsure) })
 			m, err := run.NewMachine()

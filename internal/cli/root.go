@@ -82,7 +82,7 @@ Without a subcommand it examines the environment that it is started in, like
 	root.SetHelpCommand(a.helpCmd())
 	root.InitDefaultHelpFlag()
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(check, a.lintCmd(), a.explainCmd(), a.jobCmd(), a.runCmd(), a.fixCmd(), a.factsCmd(), a.probeCmd(), a.demoCmd(), a.rulesCmd(), a.completionCmd(), a.manCmd(), a.docsCmd(), a.versionCmd())
+	root.AddCommand(check, a.lintCmd(), a.explainCmd(), a.jobCmd(), a.runCmd(), a.fixCmd(), a.factsCmd(), a.demoCmd(), a.rulesCmd(), a.completionCmd(), a.manCmd(), a.docsCmd(), a.versionCmd())
 	for _, c := range append(root.Commands(), root) {
 		c.InitDefaultHelpFlag()
 		if f := c.Flags().Lookup("help"); f != nil {

@@ -47,10 +47,10 @@ func (m *Meter) Take(n int) error {
 }
 
 const (
-	pageBits = 12
+	pageBits = 10 // a header, a dynamic section and its strings are some hundred bytes each
 	pageSize = 1 << pageBits
-	maxPages = 1024 // 4 MiB of cache for one file
-	maxRun   = 64   // pages that one call of ReadAt fetches at most
+	maxPages = 4096 // 4 MiB of cache for one file
+	maxRun   = 256  // pages that one call of ReadAt fetches at most
 )
 
 // pager reads pieces of a file through a small cache of pages, because lookups

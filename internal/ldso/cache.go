@@ -31,13 +31,15 @@ const (
 	hwcapExtFlag = 1 << 62
 )
 
-// Cache is a parsed /etc/ld.so.cache.
+// Cache is a parsed /etc/ld.so.cache. Its strings stay where they are in the
+// file: of some hundred entries a dozen are asked for.
 type Cache struct {
+	strs    []byte
 	entries []cacheEntry
 }
 
 type cacheEntry struct {
-	name, path string
+	name, path uint32 // offsets of strings
 	flags      uint32
 	hwcaps     string // subdirectory of glibc-hwcaps; "" for the plain file
 	legacy     bool   // chosen by old hardware capability bits
@@ -67,9 +69,9 @@ func ParseCache(b []byte) (*Cache, error) {
 	if at := (end + 7) &^ 7; at < uint64(len(b)) && bytes.HasPrefix(b[at:], []byte(newMagic)) {
 		return parseNew(b[at:])
 	}
-	c, strs := &Cache{}, b[end:]
+	c := &Cache{strs: b[end:], entries: make([]cacheEntry, 0, n)}
 	for e := b[oldHeader:end]; len(e) > 0; e = e[oldEntry:] {
-		c.add(strs, o.Uint32(e), o.Uint32(e[4:]), o.Uint32(e[8:]), "", false)
+		c.add(o.Uint32(e), o.Uint32(e[4:]), o.Uint32(e[8:]), "", false)
 	}
 	return c, nil
 }
@@ -89,7 +91,7 @@ func parseNew(b []byte) (*Cache, error) {
 		return nil, fmt.Errorf("ld.so.cache with %d entries in %d bytes", n, len(b))
 	}
 	caps := hwcapNames(b, o)
-	c := &Cache{}
+	c := &Cache{strs: b, entries: make([]cacheEntry, 0, n)}
 	for e := b[newHeader:end]; len(e) > 0; e = e[newEntry:] {
 		hw := o.Uint64(e[16:])
 		sub, legacy := "", false
@@ -102,7 +104,7 @@ func parseNew(b []byte) (*Cache, error) {
 		} else {
 			legacy = hw != 0
 		}
-		c.add(b, o.Uint32(e), o.Uint32(e[4:]), o.Uint32(e[8:]), sub, legacy)
+		c.add(o.Uint32(e), o.Uint32(e[4:]), o.Uint32(e[8:]), sub, legacy)
 	}
 	return c, nil
 }
@@ -146,12 +148,16 @@ func cString(b []byte, off uint32) (string, bool) {
 }
 
 // add takes an entry; one with strings outside of the file is left out.
-func (c *Cache) add(strs []byte, flags, key, value uint32, hwcaps string, legacy bool) {
-	name, ok1 := cString(strs, key)
-	path, ok2 := cString(strs, value)
-	if ok1 && ok2 && name != "" && path != "" {
-		c.entries = append(c.entries, cacheEntry{name, path, flags, hwcaps, legacy})
+func (c *Cache) add(flags, key, value uint32, hwcaps string, legacy bool) {
+	if n := uint64(len(c.strs)); uint64(key) < n && uint64(value) < n {
+		c.entries = append(c.entries, cacheEntry{key, value, flags, hwcaps, legacy})
 	}
+}
+
+// named reports whether the string at an offset, which is in the file, is name.
+func (c *Cache) named(off uint32, name string) bool {
+	s := c.strs[off:]
+	return len(s) > len(name) && s[len(name)] == 0 && string(s[:len(name)]) == name
 }
 
 // Len returns the number of entries.
@@ -184,18 +190,22 @@ func (c *Cache) Lookup(soname string, machine uint16, class64 bool, levels []str
 	best, plain := -1, ""
 	path := ""
 	for _, e := range c.entries {
-		if e.name != soname || e.flags != want || e.legacy {
+		if e.flags != want || e.legacy || soname == "" || !c.named(e.name, soname) {
+			continue
+		}
+		file, ok := cString(c.strs, e.path)
+		if !ok || file == "" {
 			continue
 		}
 		if e.hwcaps == "" {
 			if plain == "" {
-				plain = e.path
+				plain = file
 			}
 			continue
 		}
 		for i, l := range levels {
 			if l == e.hwcaps && (best < 0 || i < best) {
-				best, path = i, e.path
+				best, path = i, file
 			}
 		}
 	}

@@ -292,8 +292,16 @@ func TestCacheOfThisMachine(t *testing.T) {
 	}
 }
 
+// entry is one of a cache that a test writes.
+type entry struct {
+	name, path string
+	flags      uint32
+	hwcaps     string
+	legacy     bool
+}
+
 // cacheFile writes a cache in the new format.
-func cacheFile(entries []cacheEntry, caps []string) []byte {
+func cacheFile(entries []entry, caps []string) []byte {
 	le := binary.LittleEndian
 	var strs bytes.Buffer
 	base := uint32(newHeader + newEntry*len(entries))
@@ -342,7 +350,7 @@ func cacheFile(entries []cacheEntry, caps []string) []byte {
 }
 
 func TestCacheLookup(t *testing.T) {
-	b := cacheFile([]cacheEntry{
+	b := cacheFile([]entry{
 		{name: "liba.so.1", path: "/lib32/liba.so.1", flags: 0x0003},
 		{name: "liba.so.1", path: "/hw/v3/liba.so.1", flags: 0x0303, hwcaps: "x86-64-v3"},
 		{name: "liba.so.1", path: "/hw/v2/liba.so.1", flags: 0x0303, hwcaps: "x86-64-v2"},
@@ -446,7 +454,7 @@ func TestLevels(t *testing.T) {
 }
 
 func FuzzParseCache(f *testing.F) {
-	f.Add(cacheFile([]cacheEntry{{name: "a", path: "/a", flags: 0x303, hwcaps: "v"}}, []string{"v"}))
+	f.Add(cacheFile([]entry{{name: "a", path: "/a", flags: 0x303, hwcaps: "v"}}, []string{"v"}))
 	f.Add([]byte(oldMagic + "\x00\x01\x00\x00\x00\x03\x03\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00a\x00/a\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if c, err := ParseCache(b); err == nil {
@@ -456,7 +464,7 @@ func FuzzParseCache(f *testing.F) {
 }
 
 func ExampleCache_Lookup() {
-	c, _ := ParseCache(cacheFile([]cacheEntry{{name: "libnccl.so.2", path: "/usr/lib/libnccl.so.2", flags: 0x303}}, nil))
+	c, _ := ParseCache(cacheFile([]entry{{name: "libnccl.so.2", path: "/usr/lib/libnccl.so.2", flags: 0x303}}, nil))
 	fmt.Println(c.Lookup("libnccl.so.2", elfx.X86_64, true, nil))
 	// Output: /usr/lib/libnccl.so.2 true
 }

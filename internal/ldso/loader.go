@@ -194,7 +194,11 @@ func (l *Loader) readCache() {
 		return
 	}
 	defer h.Close()
-	b, err := io.ReadAll(io.LimitReader(h, maxCacheSize+1))
+	size := int64(0)
+	if st, err := h.Stat(); err == nil {
+		size = st.Size()
+	}
+	b, err := source.ReadUpTo(h, size, maxCacheSize+1)
 	if err == nil {
 		err = l.meter.Take(len(b))
 	}
@@ -213,7 +217,7 @@ func x86Levels(fsys fs.FS) []string {
 		return nil
 	}
 	defer h.Close()
-	b, _ := io.ReadAll(io.LimitReader(h, 16<<10))
+	b, _ := source.ReadUpTo(h, 0, 16<<10)
 	_, line, ok := strings.Cut(string(b), "\nflags")
 	if !ok {
 		return nil

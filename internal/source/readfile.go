@@ -37,5 +37,27 @@ func readUpTo(fsys fs.FS, abs string, n int64) ([]byte, error) {
 	if !st.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "read", Path: abs, Err: errors.New("not a regular file")}
 	}
-	return io.ReadAll(io.LimitReader(f, n))
+	return ReadUpTo(f, st.Size(), n)
+}
+
+// ReadUpTo reads at most limit bytes into a buffer of the size that a file is
+// said to have, so that it need not grow and be copied again and again. The files
+// of /proc say 0, those of a damaged archive anything.
+func ReadUpTo(r io.Reader, size, limit int64) ([]byte, error) {
+	const least, most = 4 << 10, 1 << 20
+	r = io.LimitReader(r, limit)
+	b := make([]byte, 0, min(max(size+1, least), most, limit+1))
+	for {
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			return b, err
+		}
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+	}
 }

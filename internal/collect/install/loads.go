@@ -121,13 +121,14 @@ func worthIt(o *ldso.Object) bool {
 
 // ours reports whether a library belongs to torch, CUDA or ROCm.
 func ours(name string) bool {
-	return interesting(name) || torchLib.MatchString(name)
+	return interesting(name) || torchLib(name)
 }
 
-var (
-	torchLib = lazyre.New(`^lib(torch|c10|shm|python)`)
-	cudaLibs = lazyre.New(`^lib(nccl|rccl|cuda|cudart|cublas|cublasLt|cudnn(_\w+)?|cufft|cufftw|curand|cusolver|cusolverMg|cusparse|cusparseLt|cupti|cufile|cudss|nvJitLink|nvrtc|nvrtc-builtins|nvToolsExt|nvshmem_host|nvidia-ml)\.so`)
-)
+// torchLib reports whether a library's name begins as those of torch and Python do.
+func torchLib(name string) bool {
+	rest, ok := strings.CutPrefix(name, "lib")
+	return ok && (strings.HasPrefix(rest, "torch") || strings.HasPrefix(rest, "c10") || strings.HasPrefix(rest, "shm") || strings.HasPrefix(rest, "python"))
+}
 
 // importTorch maps what "import torch" maps. With clean, LD_LIBRARY_PATH and
 // LD_PRELOAD are taken as unset.
@@ -208,7 +209,19 @@ func (s *loads) preload(p *ldso.Process, libs []preloadLib) {
 func FromCUDA(soname string) bool { return interesting(soname) }
 
 // interesting reports whether a library has a Load of its own even when all is well.
-func interesting(name string) bool { return cudaLibs.MatchString(name) }
+func interesting(name string) bool {
+	stem, _, ok := strings.Cut(name, ".so")
+	stem, lib := strings.CutPrefix(stem, "lib")
+	if !ok || !lib {
+		return false
+	}
+	switch stem {
+	case "nccl", "rccl", "cuda", "cudart", "cublas", "cublasLt", "cudnn", "cufft", "cufftw", "curand", "cusolver", "cusolverMg", "cusparse", "cusparseLt",
+		"cupti", "cufile", "cudss", "nvJitLink", "nvrtc", "nvrtc-builtins", "nvToolsExt", "nvshmem_host", "nvidia-ml":
+		return true
+	}
+	return strings.HasPrefix(stem, "cudnn_") // its parts: cudnn_ops, cudnn_cnn …
+}
 
 // record writes a Load for each library of interest and for each that is missing.
 func (s *loads) record(p *ldso.Process, miss []ldso.Miss) {

@@ -125,7 +125,7 @@ func (s *loads) extension(file, name string, libs []*ldso.Object, meter *elfx.Me
 	}
 	// A library of torch that this torch does not have says it all.
 	for _, n := range f.Needed {
-		if !torchLib.MatchString(n) || strings.HasPrefix(n, "libpython") || slices.ContainsFunc(libs, func(o *ldso.Object) bool { return path.Base(o.Path) == n || o.File.Soname == n }) {
+		if !torchLib(n) || strings.HasPrefix(n, "libpython") || slices.ContainsFunc(libs, func(o *ldso.Object) bool { return path.Base(o.Path) == n || o.File.Soname == n }) {
 			continue
 		}
 		if !lookLib(s.tr, path.Join(s.t.Dir, "lib", n)) {

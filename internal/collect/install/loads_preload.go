@@ -40,23 +40,46 @@ type preloadLib struct {
 }
 
 var (
-	preloadPair  = lazyre.New(`["'](\w+)["']\s*[:,]\s*["'](lib[\w.*\[\]-]+)["']`)
-	preloadCall  = lazyre.New(`_preload_cuda_(?:deps|lib)\(\s*["'](\w+)["'],\s*["'](lib[\w.*\[\]-]+)["']([^)]*)\)`)
-	preloadAll   = lazyre.New(`_preload_cuda_deps\(\s*(?:required=\w+)?\s*\)`)
-	preloadGate  = lazyre.New(`["']([\w./-]+)["']\s+not in _maps`)
-	preloadStart = lazyre.New(`(?m)^def (?:_get_cuda_dep_paths|_preload_cuda_deps|_preload_cuda_lib|_load_global_deps)\b`)
-	preloadEnd   = lazyre.New(`(?m)^if \(?USE_RTLD_GLOBAL`)
+	preloadPair = lazyre.New(`["'](\w+)["']\s*[:,]\s*["'](lib[\w.*\[\]-]+)["']`)
+	preloadCall = lazyre.New(`_preload_cuda_(?:deps|lib)\(\s*["'](\w+)["'],\s*["'](lib[\w.*\[\]-]+)["']([^)]*)\)`)
+	preloadAll  = lazyre.New(`_preload_cuda_deps\(\s*(?:required=\w+)?\s*\)`)
+	preloadGate = lazyre.New(`["']([\w./-]+)["']\s+not in _maps`)
 )
+
+// Lines between which torch/__init__.py loads CUDA's libraries. A regular
+// expression over its 100 KB took longer than all that is read of them.
+var (
+	preloadStart = []string{"def _get_cuda_dep_paths(", "def _preload_cuda_deps(", "def _preload_cuda_lib(", "def _load_global_deps("}
+	preloadEnd   = []string{"if USE_RTLD_GLOBAL", "if (USE_RTLD_GLOBAL"}
+)
+
+// lineWith returns where the first line begins that starts with one of the
+// texts, -1 when none does.
+func lineWith(src string, starts []string) int {
+	first := -1
+	for _, s := range starts {
+		i := 0
+		if !strings.HasPrefix(src, s) {
+			if i = strings.Index(src, "\n"+s) + 1; i == 0 {
+				continue
+			}
+		}
+		if first < 0 || i < first {
+			first = i
+		}
+	}
+	return first
+}
 
 // parsePreload reads the text of torch/__init__.py.
 func parsePreload(src string) preload {
-	at := preloadStart.FindStringIndex(src)
-	if at == nil {
+	at := lineWith(src, preloadStart)
+	if at < 0 {
 		return preload{}
 	}
-	src = src[at[0]:]
-	if end := preloadEnd.FindStringIndex(src); end != nil {
-		src = src[:end[0]]
+	src = src[at:]
+	if end := lineWith(src, preloadEnd); end >= 0 {
+		src = src[:end]
 	} else {
 		src = src[:min(len(src), 16<<10)]
 	}

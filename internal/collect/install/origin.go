@@ -132,21 +132,31 @@ func (c *collector) debian() (o fact.Origin, file string, ok bool) {
 }
 
 // dpkgVersion finds the version of an installed package in dpkg's status file.
+// It looks for the paragraph as a whole: reading 100,000 lines one by one was a
+// twentieth of a check.
 func dpkgVersion(r io.Reader, pkg string) string {
-	br := bufio.NewReaderSize(io.LimitReader(r, maxDpkgStatus), 64<<10)
-	in := false
+	head := []byte("\nPackage: " + pkg + "\n")
+	br := bufio.NewReaderSize(io.MultiReader(strings.NewReader("\n"), io.LimitReader(r, maxDpkgStatus)), 64<<10)
+	for {
+		buf, err := br.Peek(br.Size())
+		if i := bytes.Index(buf, head); i >= 0 {
+			_, _ = br.Discard(i + len(head)) // it was peeked at
+			break
+		}
+		if err != nil {
+			return ""
+		}
+		_, _ = br.Discard(len(buf) - len(head) + 1)
+	}
 	for {
 		line, err := br.ReadSlice('\n')
-		// No string for each of 100,000 lines: this was a quarter of a check.
-		if name, ok := bytes.CutPrefix(line, []byte("Package: ")); ok {
-			in = string(trimEOL(name)) == pkg
-		} else if v, ok := bytes.CutPrefix(line, []byte("Version: ")); ok && in {
+		if v, ok := bytes.CutPrefix(line, []byte("Version: ")); ok {
 			return fact.Clip(string(trimEOL(v)), 100)
 		}
 		if err == bufio.ErrBufferFull { // a long line; its rest matches nothing
 			continue
 		}
-		if err != nil {
+		if err != nil || len(trimEOL(line)) == 0 { // the end of the paragraph
 			return ""
 		}
 	}

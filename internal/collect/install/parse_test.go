@@ -119,6 +119,25 @@ func TestLeftover(t *testing.T) {
 	}
 }
 
+// TestDpkgVersion: the paragraph of a package is found wherever it stands, also
+// across the pieces in which the file is read.
+func TestDpkgVersion(t *testing.T) {
+	const wanted = "Package: python3-torch\nStatus: install ok installed\nDescription: x\n Version: 7\nVersion: 1.13.1+dfsg-4\nDepends: y\n\n"
+	other := "Package: python3-torchvision\nVersion: 0.14\n\nPackage: libx\nDepends: " + strings.Repeat("y, ", 40<<10) + "\nVersion: 9\n\n"
+	for pad := range 120 {
+		s := "Package: a\nDescription: " + strings.Repeat("x", 64<<10-80+pad) + "\n\n" + wanted + other
+		if v := dpkgVersion(strings.NewReader(s), "python3-torch"); v != "1.13.1+dfsg-4" {
+			t.Errorf("%d bytes before it: %q", pad, v)
+		}
+	}
+	for s, want := range map[string]string{wanted: "1.13.1+dfsg-4", other + wanted: "1.13.1+dfsg-4", other: "", "": "", "Package: python3-torch": "",
+		"Package: python3-torch\nStatus: x\n\nPackage: b\nVersion: 2\n": ""} {
+		if v := dpkgVersion(strings.NewReader(s), "python3-torch"); v != want {
+			t.Errorf("%.80q: %q, want %q", s, v, want)
+		}
+	}
+}
+
 func FuzzVersionPy(f *testing.F) {
 	f.Add([]byte("__version__ = '2.12.1+cu130'\ncuda: Optional[str] = '13.0'\nhip = None\n\"\"\"x\n\"\"\"'''"))
 	f.Add([]byte("cuda:=\n cuda = 'a\\'\n\x00\xff"))

@@ -123,11 +123,6 @@ func (r *reader) l4t() fact.Val[string] {
 	return fact.Fail[string]("no release in its first line", fact.FileLine(p, 1, l))
 }
 
-var (
-	libcName   = lazyre.New(`^libc-(2\.\d+)\.so$`)
-	libcBanner = lazyre.New(`GNU C Library [^\x00]{0,120}? version (\d+\.\d+)`)
-)
-
 var libcPaths = []string{"/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
 	"/usr/lib64/libc.so.6", "/usr/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/aarch64-linux-gnu/libc.so.6", "/usr/lib/libc.so.6", "/lib/libc.so.6"}
 
@@ -139,8 +134,11 @@ func (r *reader) glibc() fact.Val[string] {
 		if !r.exists(p) {
 			continue
 		}
-		if m := libcName.FindStringSubmatch(path.Base(r.link(p))); m != nil {
-			return fact.Of(m[1], fact.FileExcerpt(p, "-> "+r.link(p)))
+		file := path.Base(r.link(p))
+		if rest, ok := strings.CutPrefix(file, "libc-"); ok {
+			if v, ok := strings.CutSuffix(rest, ".so"); ok && majorMinor(v) == v && v != "" {
+				return fact.Of(v, fact.FileExcerpt(p, "-> "+r.link(p)))
+			}
 		}
 		v, banner, err := r.banner(p)
 		if err != nil {
@@ -158,7 +156,10 @@ func (r *reader) glibc() fact.Val[string] {
 	return fact.Val[string]{}
 }
 
-const maxLibc = 16 << 20
+const (
+	maxLibc   = 16 << 20
+	maxBanner = 200 // bytes of the banner's first line
+)
 
 func (r *reader) banner(p string) (version, line string, err error) {
 	f, err := r.m.FS.Open(source.Rel(p))
@@ -198,16 +199,49 @@ func (r *reader) banner(p string) (version, line string, err error) {
 	return version, line, nil
 }
 
+// findBanner reads "GNU C Library (Debian GLIBC 2.36-9) stable release version
+// 2.36." out of the library's data.
 func findBanner(b []byte) (version, line string) {
-	i := bytes.Index(b, []byte("GNU C Library"))
+	i := bytes.Index(b, []byte("GNU C Library "))
 	if i < 0 {
 		return "", ""
 	}
-	m := libcBanner.FindSubmatch(b[i:])
-	if m == nil {
-		return "", ""
+	b = b[i:]
+	b = b[:min(len(b), maxBanner)]
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
 	}
-	return string(m[1]), firstLine(string(m[0]))
+	const word = " version "
+	for from := 0; ; {
+		i := bytes.Index(b[from:], []byte(word))
+		if i < 0 {
+			return "", ""
+		}
+		from += i + len(word)
+		if v := majorMinor(string(b[from:])); v != "" {
+			return v, firstLine(string(b[:from+len(v)]))
+		}
+	}
+}
+
+// majorMinor returns the two numbers with which a text starts, 2.36 of "2.36.", "" for none.
+func majorMinor(s string) string {
+	digits := func(from int) int {
+		i := from
+		for i < len(s) && '0' <= s[i] && s[i] <= '9' {
+			i++
+		}
+		return i
+	}
+	dot := digits(0)
+	if dot == 0 || dot == len(s) || s[dot] != '.' {
+		return ""
+	}
+	end := digits(dot + 1)
+	if end == dot+1 {
+		return ""
+	}
+	return s[:end]
 }
 
 // number reads a decimal number, -1 when it is none.

@@ -74,7 +74,9 @@ func (a *answering) know(token string) { a.text = token; close(a.token) }
 
 // listen answers on a port of all addresses; 0 takes any. It returns the port.
 func (a *answering) listen(port int) (int, error) {
-	l, err := (&net.ListenConfig{KeepAlive: -1}).Listen(context.Background(), "tcp", fmt.Sprintf(":%d", port))
+	lc := net.ListenConfig{KeepAlive: -1}
+	lc.SetMultipathTCP(false) // neither Gloo nor NCCL does
+	l, err := lc.Listen(context.Background(), "tcp", fmt.Sprintf(":%d", port))
 	if err != nil {
 		return 0, err
 	}
