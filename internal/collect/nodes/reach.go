@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"syscall"
@@ -176,8 +177,12 @@ func reachOne(ctx context.Context, addr, token string, task int) string {
 }
 
 func connect(ctx context.Context, addr, token string, task int) string {
+	to, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return fact.Clip(err.Error(), 80)
+	}
 	d := net.Dialer{Timeout: dialLimit, KeepAlive: -1} // no connection lives that long
-	c, err := d.DialContext(ctx, "tcp", addr)
+	c, err := d.DialTCP(ctx, "tcp", netip.AddrPort{}, to)
 	if err != nil {
 		return dialError(err)
 	}
