@@ -113,6 +113,7 @@ type reader struct {
 	nodeTold bool // fileNode is more than a guess from the name
 	fileNode string
 	labeled  bool
+	mailed   bool // its lines are quoted as in a mail
 	batch    bool // the file is the job's batch script
 	nodes    map[string]bool
 
@@ -241,8 +242,18 @@ var (
 // rankLabel is at the beginning of what torch prints for a rank.
 var rankLabel = lazyre.New(`^\[rank\d+\]: `)
 
-// line takes one line apart. no counts from 1.
+// line takes one line apart, which may hold several in a wrapping. no counts from 1.
 func (r *reader) line(no int, raw []byte) {
+	if r.mailed {
+		raw = mailQuoteBytes(raw)
+	}
+	if !r.record(no, raw) && !r.faultMember(no, raw) {
+		r.take(no, raw)
+	}
+}
+
+// take takes one line apart that stands for itself.
+func (r *reader) take(no int, raw []byte) {
 	text := clean(raw)
 	h, msg := r.parseHead(text)
 	pl := r.place(h, no)

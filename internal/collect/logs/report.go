@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
@@ -139,6 +140,29 @@ func unquote(s string) string {
 		return s
 	}
 	return mailQuote.ReplaceAllString(s, "")
+}
+
+// mailed decides from a sample whether a log was pasted as a mail or a ticket
+// quotes it.
+func mailed(sample string) bool {
+	n, quoted := 0, 0
+	for l := range strings.Lines(sample) {
+		if l = strings.TrimSpace(l); l != "" {
+			n++
+			if l[0] == '>' {
+				quoted++
+			}
+		}
+	}
+	return quoted >= 4 && quoted*5 >= n*2
+}
+
+// mailQuoteBytes is unquote for a line as it was read.
+func mailQuoteBytes(raw []byte) []byte {
+	for len(raw) > 0 && raw[0] == '>' {
+		raw = bytes.TrimPrefix(raw[1:], []byte(" "))
+	}
+	return raw
 }
 
 // markReport notes a file that holds nothing but reports.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
@@ -43,7 +44,7 @@ func (r *reader) scanFile(ctx context.Context, in io.Reader, limit int64) error 
 	eof := err == io.EOF
 	if err != nil && !eof {
 		// a broken stream, such as half of a gzip file: what was read still counts
-		r.labeled = labels(string(sample[:min(len(sample), headSize)]))
+		r.looks(sample)
 		r.whole(sample)
 		f.Lines = r.lineBase
 		return err
@@ -59,7 +60,7 @@ func (r *reader) scanFile(ctx context.Context, in io.Reader, limit int64) error 
 		}
 		return errBinary
 	}
-	r.labeled = labels(string(sample[:min(len(sample), headSize)]))
+	r.looks(sample)
 	f.Labeled = r.labeled
 	if r.fileNode != "" && !r.nodeTold && !bytes.Contains(sample, []byte(r.fileNode)) {
 		r.fileNode, f.Node = "", "" // the name of the file only looks like a host
@@ -82,6 +83,15 @@ func (r *reader) scanFile(ctx context.Context, in io.Reader, limit int64) error 
 		return nil
 	}
 	return r.windows(ctx, sample, lr)
+}
+
+// looks decides from the beginning of a file what its lines are wrapped in.
+func (r *reader) looks(sample []byte) {
+	head := string(sample[:min(len(sample), headSize)])
+	if r.mailed = mailed(head); r.mailed {
+		head = strings.ReplaceAll("\n"+head, "\n> ", "\n")
+	}
+	r.labeled = labels(head)
 }
 
 // readSample reads up to wholeSize bytes and one more into a buffer that files share.
@@ -188,7 +198,9 @@ func (r *reader) pieces(no int, l []byte) {
 		}
 		switch {
 		case len(p) > maxLine:
-			r.overlong(no, p)
+			if !r.record(no, p) {
+				r.overlong(no, p)
+			}
 		case i != 0:
 			r.line(no, p)
 		}
