@@ -17,6 +17,7 @@ import (
 	"github.com/ncclinic/ncclinic/internal/diag"
 	"github.com/ncclinic/ncclinic/internal/explain"
 	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 	"github.com/ncclinic/ncclinic/internal/mask"
 	"github.com/ncclinic/ncclinic/rules"
 )
@@ -34,12 +35,14 @@ node), batch scripts and listings (pip list, conda list, nvidia-smi, env, ldd,
 dmesg, sacct, scontrol …), tells by content what each is, and names the cause.
 The facts that "ncclinic facts" saved in the job may stand among them.
 Folders and patterns (logs/*.err, 'slurm-%j.out') are expanded; "-" is standard
-input; .gz, .bz2, .xz and .zst are read as they are.`,
+input; .gz, .bz2, .xz and .zst are read as they are, archives (.tar, .tar.gz,
+.zip …) with all logs in them, and the JSON records of loggers as what was said.`,
 			`explain 可以读入任意组合的作业日志（合并的、srun --label 的、每个 rank 或节点一份的）、
 批处理脚本以及各种命令输出（pip list、conda list、nvidia-smi、env、ldd、dmesg、sacct、
 scontrol 等），按内容识别，并指出原因。也可以同时给出 "ncclinic facts" 在作业中保存的
 文件。可以给目录和通配符（logs/*.err、'slurm-%j.out'）；
-"-" 表示标准输入；.gz、.bz2、.xz、.zst 可直接读取。`),
+"-" 表示标准输入；.gz、.bz2、.xz、.zst 可直接读取；归档（.tar、.tar.gz、.zip 等）会读取其中的全部日志；
+以 JSON 记录的日志按其中的内容读取。`),
 		Example: `  ncclinic explain slurm-123.out train.sbatch pip-list.txt
   ncclinic explain slurm-123.out facts.json
   ncclinic explain logs/          # ` + a.tr("one file per rank", "每个 rank 一个文件") + `
@@ -213,6 +216,13 @@ func signatures(b *rules.LogBase) []logs.Signature {
 // maxInputs bounds how many files a folder or pattern may yield.
 const maxInputs = 200000
 
+// maxFound bounds the archives of a folder that are looked into: larger ones hold
+// data sets and environments.
+const maxFound = 64 << 20
+
+// archiveName matches the files of a folder that are looked into.
+var archiveName = lazyre.New(`(?i)\.(?:zip|tar|tgz|tbz2?|txz|tzst|tar\.\w{2,4})$`)
+
 // inputs expands what the user names.
 func (a *app) inputs(args []string) ([]logs.Input, error) {
 	var out []logs.Input
@@ -228,6 +238,11 @@ func (a *app) inputs(args []string) ([]logs.Input, error) {
 		}
 		out = append(out, in)
 	}
+	open := func(path string) (bool, error) {
+		ins, ok, err := archived(path)
+		out = append(out, ins...)
+		return ok, err
+	}
 	for _, arg := range args {
 		if arg == "-" {
 			out = append(out, logs.Input{Path: "-", Limit: streamLimit, Open: func() (io.ReadCloser, error) { return io.NopCloser(a.In), nil }})
@@ -237,16 +252,26 @@ func (a *app) inputs(args []string) ([]logs.Input, error) {
 		switch {
 		case err == nil && st.IsDir():
 			err := filepath.WalkDir(arg, func(p string, d fs.DirEntry, err error) error {
-				if err == nil && d.Type().IsRegular() && !strings.HasPrefix(d.Name(), ".") {
-					add(p, origin{})
+				if err != nil || !d.Type().IsRegular() || strings.HasPrefix(d.Name(), ".") {
+					return nil
 				}
+				if st, err := d.Info(); err == nil && st.Size() <= maxFound && archiveName.MatchString(d.Name()) {
+					if ok, err := open(p); ok || err != nil {
+						return err
+					}
+				}
+				add(p, origin{})
 				return nil
 			})
 			if err != nil {
 				return nil, usageError{err}
 			}
 		case err == nil:
-			add(arg, origin{})
+			if ok, err := open(arg); err != nil {
+				return nil, usageError{err}
+			} else if !ok {
+				add(arg, origin{})
+			}
 		case strings.ContainsAny(arg, "%*?["):
 			m := expand(arg)
 			if len(m) == 0 {

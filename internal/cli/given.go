@@ -261,6 +261,12 @@ func wholeCheck(path string) string {
 			return tool + " -t " + shellWord(path)
 		}
 	}
+	if a, ok := archiveOf(path); ok {
+		if strings.EqualFold(filepath.Ext(a), ".zip") {
+			return "unzip -t " + shellWord(a)
+		}
+		return "tar -tvf " + shellWord(a)
+	}
 	return "ls -l " + shellWord(path)
 }
 

@@ -35,6 +35,7 @@ const Undecided = "what was given does not decide it"
 // followed by something variable. A test holds that no reason is missing.
 var reasonsZh = map[string]string{
 	"the compressed data ends in the middle: what follows was not there to read": "压缩数据在中途结束，后面的内容没有",
+	"the archive ends in the middle: what follows was not there to read":         "归档在中途结束，后面的内容没有",
 	"not a text file":              "不是文本文件",
 	"a core dump, not a text file": "是 core dump，不是文本文件",
 	"empty":                        "空文件",
