@@ -360,6 +360,12 @@ func (v *view) shm() {
 			es = append(es, e)
 		}
 	}
+	for _, e := range v.peek("S319") {
+		if shmWrite(e) {
+			v.used["S319"] = true
+			es = append(es, e)
+		}
+	}
 	if len(es) == 0 && len(attach) > 0 {
 		v.add(cand{id: "net-shared-memory-full", cert: diag.Possible, tier: 1, needs: []string{"df -h /dev/shm", "are the ranks of one node in containers of their own?"}}, cap4(attach)...)
 		return
@@ -389,6 +395,12 @@ func (v *view) shm() {
 }
 
 // inShm reports that what is full is shared memory and no disk.
+// shmWrite reports whether torch could open its file in /dev/shm and not fill it:
+// that is full. Older versions give no errno.
+func shmWrite(e *fact.Event) bool {
+	return strings.Contains(e.Text, "unable to write to file </torch_") && !strings.Contains(e.Text, "Too many open files")
+}
+
 func inShm(text string) bool {
 	return strings.Contains(text, "/dev/shm") || strings.Contains(text, "shared memory(shm)") || strings.Contains(text, "</torch_") || strings.Contains(text, "shared memory segment")
 }

@@ -71,7 +71,15 @@ func (v *view) disk() {
 			v.said(c, df[0])
 		}
 	}
-	if es := v.ev("S314", "S315", "S319"); len(es) > 0 {
+	es := v.ev("S314", "S315")
+	for _, e := range v.peek("S319") {
+		if !shmWrite(e) {
+			v.used["S319"] = true
+			es = append(es, e)
+		}
+	}
+	if len(es) > 0 {
+		v.sortEvents(es)
 		v.add(cand{id: "host-file-limits", cert: diag.Proven, over: []string{"run-exception"}}, cap4(es)...)
 	}
 }

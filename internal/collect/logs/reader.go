@@ -114,6 +114,8 @@ type reader struct {
 	fileNode string
 	labeled  bool
 	mailed   bool // its lines are quoted as in a mail
+	barred   bool // its lines begin with a bar
+	barQuote bool // in a traceback that is shown behind bars
 	batch    bool // the file is the job's batch script
 	nodes    map[string]bool
 
@@ -199,7 +201,7 @@ func (r *reader) begin(in Input) {
 	r.nowRank = map[int]stamp{}
 	r.traces = map[traceKey]*trace{}
 	r.spawnAt, r.chainAt, r.lastExcLine, r.lastExc = 0, 0, 0, -1
-	r.tableOpen, r.quotedBlock = false, false
+	r.tableOpen, r.quotedBlock, r.barQuote = false, false, false
 	r.prev, r.prevHits = "", nil
 	r.prog, r.progAll = map[int]int{}, 0
 	r.shapes = map[uint64]int{}
@@ -265,6 +267,10 @@ func (r *reader) take(no int, raw []byte) {
 		r.prev = ""
 		return
 	}
+	if r.bars(text) {
+		defer func(was bool) { r.quotedBlock = was }(r.quotedBlock)
+		r.quotedBlock = true
+	}
 	r.plainLine(text)
 	if r.session(text, msg, pl) {
 		return
@@ -303,6 +309,17 @@ func (r *reader) take(no int, raw []byte) {
 		r.handled(msg, no, exc)
 	}
 	r.prev, r.prevPlace, r.prevLineNo = msg, pl, no
+}
+
+// bars reports whether a line belongs to a traceback that a program shows behind
+// bars, "| Traceback …", as text that it works on: of a model, of a test.
+func (r *reader) bars(text string) bool {
+	if r.barred || !strings.HasPrefix(text, "| ") {
+		r.barQuote = false
+		return false
+	}
+	r.barQuote = r.barQuote || strings.HasPrefix(text, "| Traceback (most recent call last)")
+	return r.barQuote
 }
 
 // endWords are in every line that successRe, badExitRe or restartRe can match.
@@ -540,12 +557,18 @@ func argKey(a map[string]string) string {
 	return b.String()
 }
 
+// modelText are the labels of what a language model was asked and answered.
+var modelText = map[string]bool{"prompt": true, "completion": true, "question": true, "answer": true, "user": true, "assistant": true, "human": true}
+
 // quoted reports whether what stands at pos is quoted text of a program, a
 // help text or a report and not a message of this run.
 func quoted(msg string, pos int) bool {
 	t := strings.TrimLeft(msg, " ")
 	if strings.HasPrefix(t, "# Out of bounds values") {
 		return false // nccl-tests puts a hash before its summary
+	}
+	if i := strings.Index(t, ": "); i > 0 && i < 12 && modelText[strings.ToLower(t[:i])] {
+		return true
 	}
 	for _, p := range [...]string{"raise ", "print(", "logger.", "logging.", "log.", "assert ", "# ", "#:", "//", "return ", "except ", "elif ", "if ", "warnings.warn(", "self.", "> "} {
 		if strings.HasPrefix(t, p) {

@@ -148,6 +148,9 @@ func mailed(sample string) bool {
 	n, quoted := 0, 0
 	for l := range strings.Lines(sample) {
 		if l = strings.TrimSpace(l); l != "" {
+			if strings.HasPrefix(l, ">>>") {
+				return false // a session of Python
+			}
 			n++
 			if l[0] == '>' {
 				quoted++

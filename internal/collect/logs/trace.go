@@ -30,6 +30,7 @@ type trace struct {
 	chained     bool
 	spawn       int // process that mp.spawn names, -1: none
 	quoted      bool
+	ignored     string // the line that says that Python went on: "Exception ignored in: …"
 }
 
 func (r *reader) traceKey(h head) traceKey {
@@ -68,6 +69,10 @@ func (r *reader) readTrace(h head, msg string, pl fact.Place) int {
 		t.open++
 		t.last = pl.Line
 		t.quoted = r.quotedBlock
+		t.ignored = ""
+		if strings.HasPrefix(r.prev, "Exception ignored ") && pl.Line-r.prevLineNo <= 1 {
+			t.ignored = r.prev
+		}
 		return -1
 	}
 	if m := spawnProc.FindStringSubmatch(msg); m != nil {
@@ -173,7 +178,7 @@ func (r *reader) addException(h head, t *trace, typ, msg string, pl fact.Place) 
 	}
 	typ = undouble(typ)
 	e := fact.Exception{Place: pl, Start: t.start, Type: typ, Message: fact.Clip(r.mask(strings.TrimLeft(msg, ": ")), 2000),
-		Frames: append([]fact.Frame(nil), t.frames...), Chained: t.chained, Quoted: t.quoted || r.quotedBlock, Count: 1}
+		Frames: append([]fact.Frame(nil), t.frames...), Chained: t.chained, Quoted: t.quoted || r.quotedBlock, Count: 1, Handled: fact.Clip(r.mask(t.ignored), 160)}
 	key := excKey{typ, e.Message, pl.Rank, pl.Task, pl.Node, r.file}
 	if len(e.Message) > 200 {
 		key.msg = e.Message[:200]
