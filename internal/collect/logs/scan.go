@@ -92,7 +92,7 @@ func (r *reader) looks(sample []byte) {
 		head = strings.ReplaceAll("\n"+head, "\n> ", "\n")
 	}
 	r.labeled = labels(head)
-	r.barred = strings.Count("\n"+head, "\n| ")*5 >= strings.Count(head, "\n")*2
+	r.barred = strings.Count("\n"+head, "\n| ")*5 >= strings.Count(head, "\n")*3
 }
 
 // readSample reads up to wholeSize bytes and one more into a buffer that files share.
