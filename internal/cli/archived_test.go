@@ -162,3 +162,15 @@ func FuzzArchived(f *testing.F) {
 		}
 	})
 }
+
+// TestExplainQuoteOnly: a message that somebody quotes in a sentence is no log of a
+// healthy run.
+func TestExplainQuoteOnly(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("mail.txt", []byte("The error message is \"RuntimeError: Distributed package doesn't have NCCL built in\".\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := runExplain(t, "mail.txt"); code != exitUnsure || !strings.HasPrefix(out, "UNKNOWN") || errs != "" {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+}

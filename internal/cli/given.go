@@ -251,7 +251,11 @@ func recognised(l *fact.Logs) bool {
 			return true
 		}
 	}
-	return len(l.Events)+len(l.Exceptions)+len(l.Works)+len(l.Exits)+len(l.Streams)+len(l.Commands)+len(l.Texts)+len(l.Listing.Facts) > 0
+	if len(l.Works)+len(l.Exits)+len(l.Streams)+len(l.Commands)+len(l.Texts)+len(l.Listing.Facts) > 0 {
+		return true
+	}
+	// A message that somebody only quotes says nothing about a run.
+	return slices.ContainsFunc(l.Events, func(e fact.Event) bool { return !e.Quoted }) || slices.ContainsFunc(l.Exceptions, func(x fact.Exception) bool { return !x.Quoted })
 }
 
 // wholeCheck is the command that says whether a file is whole and readable.

@@ -22,7 +22,7 @@ func clean(b []byte) string {
 		}
 	}
 	if plain {
-		return strings.TrimRight(string(b), " ")
+		return unescape(strings.TrimRight(string(b), " "))
 	}
 	var s strings.Builder
 	s.Grow(len(b))
@@ -51,12 +51,31 @@ func clean(b []byte) string {
 			s.WriteRune('\uFFFD')
 		case r == '\u00a0':
 			s.WriteByte(' ')
+		case r == '‘' || r == '’': // of mail programs and word processors
+			s.WriteByte('\'')
 		case hidden(r):
 		default:
 			s.WriteRune(r)
 		}
 	}
-	return unbox(strings.TrimRight(s.String(), " "))
+	return unescape(unbox(strings.TrimRight(s.String(), " ")))
+}
+
+// entities are what a web page makes of a log.
+var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&#34;", `"`, "&#39;", "'", "&#x27;", "'", "&apos;", "'", "&amp;", "&", "&nbsp;", " ")
+
+// unescape undoes what a web page or a word processor did to a line.
+func unescape(s string) string {
+	if strings.IndexByte(s, '&') >= 0 {
+		s = entities.Replace(s)
+	}
+	if strings.HasSuffix(s, "<br>") || strings.HasSuffix(s, "<br/>") {
+		s = strings.TrimRight(s[:strings.LastIndex(s, "<br")], " ")
+	}
+	if strings.Contains(s, "File “") {
+		s = strings.NewReplacer("“", `"`, "”", `"`).Replace(s)
+	}
+	return s
 }
 
 // hidden reports characters that show nothing or reorder what is shown.

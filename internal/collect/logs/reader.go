@@ -137,6 +137,9 @@ type reader struct {
 	evCount        map[int]int
 	dropped        int
 	quotedBlock    bool
+	seam           string // two lines of an error that was wrapped, joined
+	seamLine       int    // the second of them
+	seamHits       []int  // literals in them
 	prev           string // message of the previous line, for text that was wrapped
 	prevPlace      fact.Place
 	prevHits       []int
@@ -249,7 +252,7 @@ func (r *reader) line(no int, raw []byte) {
 	if r.mailed {
 		raw = mailQuoteBytes(raw)
 	}
-	if !r.record(no, raw) && !r.faultMember(no, raw) {
+	if !r.record(no, raw) && !r.faultMember(no, raw) && !r.escapedTrace(no, raw) {
 		r.take(no, raw)
 	}
 }
@@ -427,14 +430,16 @@ func (r *reader) match(h head, msg, text string, pl fact.Place, exc int) {
 	for _, lit := range own {
 		r.hit(lit, msg, pl, exc)
 	}
-	if len(r.prev) >= 40 && r.prevLineNo == pl.Line-1 && r.prevPlace.Rank == pl.Rank && len(msg) > 0 && len(msg) < 200 &&
-		(strings.Contains(r.prev, "Error") || strings.Contains(r.prev, "NCCL WARN") || strings.Contains(r.prev, "xception") || strings.Contains(r.prev, "Warning")) {
-		joined := r.prev + " " + strings.TrimSpace(msg)
-		for _, lit := range r.find.fits(joined, nil) {
-			if !contains(own, lit) && !contains(r.prevHits, lit) {
+	if joined := r.seamOf(msg, pl); joined != "" {
+		hits := r.find.fits(joined, nil)
+		for _, lit := range hits {
+			if !contains(own, lit) && !contains(r.prevHits, lit) && !contains(r.seamHits, lit) {
 				r.hit(lit, joined, r.prevPlace, r.lastExc)
 			}
 		}
+		r.seamHits = hits
+	} else {
+		r.seamHits = nil
 	}
 	if strings.Contains(msg, "  ") {
 		// programs differ in blanks between words
@@ -446,6 +451,26 @@ func (r *reader) match(h head, msg, text string, pl fact.Place, exc int) {
 		}
 	}
 	r.prevHits = own
+}
+
+// seamOf joins a line to the one before, or to the two before, when that looks
+// like an error that was wrapped; "" when it does not.
+func (r *reader) seamOf(msg string, pl fact.Place) string {
+	before, line := r.seam, r.seamLine
+	r.seam = ""
+	if len(r.prev) < 40 || r.prevLineNo != pl.Line-1 || r.prevPlace.Rank != pl.Rank || msg == "" || len(msg) >= 200 {
+		return ""
+	}
+	for _, w := range [...]string{"Error", "NCCL WARN", "xception", "Warning"} {
+		if strings.Contains(r.prev, w) {
+			r.seam, r.seamLine = r.prev+" "+strings.TrimSpace(msg), pl.Line
+			return r.seam
+		}
+	}
+	if before != "" && line == pl.Line-1 {
+		return before + " " + strings.TrimSpace(msg)
+	}
+	return ""
 }
 
 func contains(s []int, v int) bool {

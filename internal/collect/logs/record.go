@@ -81,6 +81,36 @@ func (r *reader) faultMember(no int, raw []byte) bool {
 	return true
 }
 
+// escapedTrace takes a line apart in which a traceback stands with its line breaks
+// escaped, as the repr of a string has it.
+func (r *reader) escapedTrace(no int, raw []byte) bool {
+	const head = `Traceback (most recent call last):\n`
+	i := bytes.Index(raw, []byte(head))
+	if i < 0 || len(raw) > maxRecord || r.inReport != noReport || r.quotedBlock {
+		return false
+	}
+	if l := bytes.TrimSpace(raw); l[0] == '{' || l[0] == '[' || l[0] == '"' || l[0] == '#' {
+		return false // data, of which it is a part
+	}
+	text := breaks.Replace(string(raw[i:]))
+	if before := bytes.TrimRight(raw[:i], " '\""); len(before) > 0 {
+		r.take(no, before)
+	}
+	lines := textLines(text, nil)
+	for k, s := range lines {
+		if k == len(lines)-1 {
+			s = strings.TrimRight(s, `'")`)
+			if strings.Count(s, "'")%2 == 1 { // the last one belongs to it
+				s += "'"
+			}
+		}
+		r.take(no, []byte(s))
+	}
+	return true
+}
+
+var breaks = strings.NewReplacer(`\n`, "\n", `\'`, "'", `\"`, `"`, `\\`, `\`)
+
 // ownDocument reports whether a line is a report or the facts of this program, or
 // of another that judges and quotes.
 func ownDocument(l []byte) bool {
