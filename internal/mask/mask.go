@@ -51,7 +51,7 @@ func each(s string, hide func(from, to int)) {
 	for i := 0; i < len(s); {
 		if !isWord(s[i]) {
 			if c := s[i]; c == '\n' || c == ';' || c == '|' || c == '&' {
-				cmd = command{}
+				cmd.end(s, i)
 			}
 			i++
 			continue
@@ -81,7 +81,7 @@ func each(s string, hide func(from, to int)) {
 // empty range. The range never starts before i.
 func secretAt(s string, i, j int, word string) (from, to int) {
 	if strings.HasPrefix(s[j:], "://") {
-		return userinfo(s, j+3)
+		return webhook(s, j+3)
 	}
 	if strings.HasPrefix(s[j:], ":/") && foldAny(word, "http", "https") { // a URL that was cleaned like a path
 		return userinfo(s, j+2)
@@ -90,15 +90,7 @@ func secretAt(s string, i, j int, word string) (from, to int) {
 		return i + n, j
 	}
 	if strings.HasSuffix(word, "-----BEGIN") {
-		// The bound keeps a text full of headers linear.
-		if k := strings.IndexByte(s[j:min(j+64, len(s))], '\n'); k >= 0 && strings.Contains(s[j:j+k], "PRIVATE KEY") {
-			end := strings.Index(s[j+k:], "-----END")
-			if end < 0 {
-				return j + k + 1, len(s)
-			}
-			return j + k + 1, j + k + end
-		}
-		return 0, 0
+		return privateKey(s, j)
 	}
 	if foldAny(word, "bearer", "basic") {
 		if k := skipBlanks(s, j); k > j {
@@ -108,18 +100,13 @@ func secretAt(s string, i, j int, word string) (from, to int) {
 		}
 		return 0, 0
 	}
-	if foldAny(word, "key") { // wandb.login(key="…"): a name that says little, a value that says it all
-		if k := j; k < len(s) && s[k] == '=' {
-			for k++; k < len(s) && (s[k] == '"' || s[k] == '\''); k++ {
-			}
-			e := k
-			for e < len(s) && (s[e] >= '0' && s[e] <= '9' || s[e] >= 'a' && s[e] <= 'f' || s[e] >= 'A' && s[e] <= 'F') {
-				e++
-			}
-			if e-k >= 32 {
-				return k, e
-			}
+	if foldAny(word, "key") { // a name that says little, a value that says it all
+		if from, to := keyValue(s, i, j); to > from {
+			return from, to
 		}
+	}
+	if len(word) >= 5 && foldAny(word[len(word)-5:], "proxy") {
+		return proxyUser(s, j)
 	}
 	return valueAfter(s, j, word)
 }
@@ -139,49 +126,6 @@ func userinfo(s string, i int) (from, to int) {
 		return 0, 0
 	}
 	return i, at
-}
-
-// valueAfter finds the value that belongs to the name which ends at j, when the
-// name looks like a secret's: after "=", ":", or a blank when the name is a long option.
-func valueAfter(s string, j int, name string) (from, to int) {
-	k := j
-	if k < len(s) && (s[k] == '"' || s[k] == '\'') { // {"token": …}
-		k++
-	}
-	k = skipBlanks(s, k)
-	if k >= len(s) {
-		return 0, 0
-	}
-	colon := s[k] == ':'
-	switch {
-	case s[k] == '=' || colon:
-		k = skipBlanks(s, k+1)
-	case strings.HasPrefix(name, "--") && k > j:
-	case k > j && k+16 <= len(s) && s[k] != '/' && strings.IndexByte(s[k:k+16], ' ') < 0 && SecretName(name) && generated(s[k:]): // .netrc, aws configure set
-	default:
-		return 0, 0
-	}
-	if k >= len(s) || !SecretName(name) {
-		return 0, 0
-	}
-	if s[k] == '"' || s[k] == '\'' {
-		return quoted(s, k)
-	}
-	// "Authorization: Bearer xyz": the scheme is not the secret.
-	if e := wordEnd(s, k); e > k && foldAny(s[k:e], "bearer", "basic", "token", "digest") {
-		if n := skipBlanks(s, e); n > e && n < len(s) {
-			return n, valueEnd(s, n)
-		}
-	}
-	// "/etc/passwd: not a wheel" and "token.out: permission denied" are about files.
-	if i := j - len(name); colon && (i > 0 && s[i-1] == '/' || fileName(name)) {
-		return 0, 0
-	}
-	// "unexpected token: foo" is prose.
-	if colon && foldAny(name, "token", "auth", "secret", "credential", "credentials") && !looksRandom(s[k:]) {
-		return 0, 0
-	}
-	return k, valueEnd(s, k)
 }
 
 // fileName reports a name with an ending of logs, scripts and listings.

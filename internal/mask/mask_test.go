@@ -54,6 +54,42 @@ func TestText(t *testing.T) {
 		{"open token.out: permission denied", "open token.out: permission denied"},
 		{"spring.datasource.password: hunter2x", "spring.datasource.password: ***"},
 		{"KeyError: 'model.key'", "KeyError: 'model.key'"},
+		{"curl -sSu bob:X https://h; curl --user=bob:X h", "curl -sSu bob:*** https://h; curl --user=bob:*** h"},
+		{"curl \\\n  -u bob:X h\n-u a:b", "curl \\\n  -u bob:*** h\n-u a:b"},
+		{"['curl', '-u', 'bob:X', 'h', '--token', 'abc', '--lr']", "['curl', '-u', 'bob:***', 'h', '--token', '***', '--lr']"},
+		{"curl -u $U:$P h", "curl -u $U:$P h"},
+		{"PW=X PASS='a b' PASS=3 pass=0.85", "PW=*** PASS='***' PASS=3 pass=0.85"},
+		{"PASS: test_x\nPASS tests/a.py", "PASS: test_x\nPASS tests/a.py"},
+		{"t.py --pat X --key Y --api-key Z --key=abc", "t.py --pat *** --key *** --api-key *** --key=***"},
+		{"t.py --pat *.py --key ~/.ssh/id; sort --key 2,2", "t.py --pat *.py --key ~/.ssh/id; sort --key 2,2"},
+		{"mongosh -p X; ssh n1 -p 22; unzip -P X a.zip; ldapsearch -w X; ipmitool -P X", "mongosh -p ***; ssh n1 -p 22; unzip -P *** a.zip; ldapsearch -w ***; ipmitool -P ***"},
+		{"podman login -pX r; skopeo copy --src-creds a:X b", "podman login -p*** r; skopeo copy --src-creds a:*** b"},
+		{"openssl x -passin pass:X; openssl x -passin env:X; smbclient -U a%X //h", "openssl x -passin pass:***; openssl x -passin env:X; smbclient -U a%*** //h"},
+		{"echo X | sudo -S ls; echo X | docker login --password-stdin; echo X | tee f", "echo *** | sudo -S ls; echo *** | docker login --password-stdin; echo X | tee f"},
+		{"printf '%s' \"X\" | docker login --password-stdin\necho $X | kinit", "printf '%s' \"***\" | docker login --password-stdin\necho $X | kinit"},
+		{"t.py: error: argument --hub_token: invalid int value: 'x'", "t.py: error: argument --hub_token: invalid int value: '***'"},
+		{"error: argument --token: expected one argument", "error: argument --token: expected one argument"},
+		{"usage: t.py [-h] [--hub_token HUB_TOKEN] [--api-key KEY]", "usage: t.py [-h] [--hub_token HUB_TOKEN] [--api-key KEY]"},
+		{"Error: Option '--token' requires an argument.", "Error: Option '--token' requires an argument."},
+		{"error: the option --token is required", "error: the option --token is required"},
+		{"line 3: HF_TOKEN: unbound variable", "line 3: HF_TOKEN: unbound variable"},
+		{"hub_token=None, hub_token=<HUB_TOKEN>, use_auth_token=True, f(token=token)", "hub_token=None, hub_token=<HUB_TOKEN>, use_auth_token=True, f(token=token)"},
+		{`token=os.environ["HF_TOKEN"]`, `token=os.environ["HF_TOKEN"]`},
+		{"export K_TOKEN=$(cat ~/f) T_TOKEN=\"$(cat f)\" A_TOKEN=`cat f` B_TOKEN=$B C_TOKEN=\"${C}\"", "export K_TOKEN=$(cat ~/f) T_TOKEN=\"$(cat f)\" A_TOKEN=`cat f` B_TOKEN=$B C_TOKEN=\"${C}\""},
+		{"A_TOKEN=${A_TOKEN:-abc} B_TOKEN=${B:-abc} ${C_TOKEN:+set} ${D_TOKEN:?is not set}", "A_TOKEN=${A_TOKEN:-***} B_TOKEN=${B:-***} ${C_TOKEN:+set} ${D_TOKEN:?is not set}"},
+		{`C={\"token\": \"abc\", \"x\": 1}`, `C={\"token\": \"***\", \"x\": 1}`},
+		{`{"pass": "abc", "pw": "x", "tokens": {"a": 1}, "secret.yaml": 3}`, `{"pass": "***", "pw": "***", "tokens": {"a": 1}, "secret.yaml": 3}`},
+		{"hub:\n  token: hunter2\n", "hub:\n  token: ***\n"},
+		{"-----BEGIN OPENSSH PRIVATE KEY-----\\nabc\\n-----END OPENSSH PRIVATE KEY-----", "-----BEGIN OPENSSH PRIVATE KEY-----\\n***-----END OPENSSH PRIVATE KEY-----"},
+		{"-----BEGIN CERTIFICATE-----\nabc", "-----BEGIN CERTIFICATE-----\nabc"},
+		{"machine h\n  login u\n  password X\nthe password is wrong", "machine h\n  login u\n  password ***\nthe password is wrong"},
+		{`{"auths": {"https://h/v1/": {"auth": "dXNlcjpwYXNz"}}}`, `{"auths": {"https://h/v1/": {"auth": "***"}}}`},
+		{"https://hooks.slack.com/services/T0/B0/abc", "https://hooks.slack.com/services/***"},
+		{"https_proxy=bob:X@proxy:3128 http_proxy=proxy:3128", "https_proxy=***@proxy:3128 http_proxy=proxy:3128"},
+		{"https://h/x?sv=1&sig=abc caught sig=11", "https://h/x?sv=1&sig=*** caught sig=11"},
+		{"call wandb.login(key=[your_api_key]); API key: 0123456789abcdefg", "call wandb.login(key=[your_api_key]); API key: ***"},
+		{"in hf_hub_download_with_retry at /x/sk-learn-contrib-extensions/a.py", "in hf_hub_download_with_retry at /x/sk-learn-contrib-extensions/a.py"},
+		{"srun: error: g_slurm_auth_verify: REQUEST_X has authentication error", "srun: error: g_slurm_auth_verify: REQUEST_X has authentication error"},
 	} {
 		if got := Text(c.in); got != c.want {
 			t.Errorf("Text(%q)\n got %q\nwant %q", c.in, got, c.want)
@@ -70,6 +106,10 @@ func TestValue(t *testing.T) {
 		{"SSH_AUTH_SOCK", "/tmp/x", "/tmp/x"},
 		{"PATH", "/usr/bin:/bin", "/usr/bin:/bin"},
 		{"PWD", "/home/x", "/home/x"},
+		{"PASS", "abc", "***"},
+		{"GITHUB_PAT", "abc", "***"},
+		{"FILE_PAT", "*.py", "*.py"},
+		{"BIND_PW", "abc", "***"},
 		{"PIP_INDEX_URL", "https://u:p@h/simple", "https://***@h/simple"},
 		{"NCCL_SOCKET_IFNAME", "^lo,docker", "^lo,docker"},
 		{"NCCL_DEBUG", "INFO", "INFO"},
@@ -82,7 +122,7 @@ func TestValue(t *testing.T) {
 }
 
 func FuzzText(f *testing.F) {
-	for _, s := range []string{"a://b:c@d", "token=x", "--password y", "Bearer abcdefghijklmnop", "\"secret\":\"\\\"x", "x@y", "mysql -p'x", "curl -u a:", "wandb login 01234567890123456789a", "-----BEGIN PRIVATE KEY\nx"} {
+	for _, s := range []string{"a://b:c@d", "token=x", "--password y", "Bearer abcdefghijklmnop", "\"secret\":\"\\\"x", "x@y", "mysql -p'x", "curl -u a:", "wandb login 01234567890123456789a", "-----BEGIN PRIVATE KEY-----\nx", "echo -n x|sudo -S", "A_TOKEN=${A:-x", "machine h login u password x", "--token: invalid value: 'x", "x_proxy=a:b@c", "\\\"token\\\":\\\"x"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
