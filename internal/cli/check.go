@@ -229,6 +229,9 @@ func (a *app) subject(ctx context.Context, args []string, g gatherFlags, t targe
 		return nil, err
 	}
 	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.Size() == 0 {
+		return nil, usagef("%s: an empty file", name)
+	}
 	b, err := fact.ReadBundle(f)
 	if errors.Is(err, fact.ErrNotBundle) {
 		return nil, usagef("%s: %v; %s", name, err, fmt.Sprintf(a.tr("check takes a file that \"ncclinic facts\" wrote, or the folder of an environment (a log? ncclinic explain %s; a batch script? ncclinic lint %s)",

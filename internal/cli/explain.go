@@ -232,7 +232,7 @@ func (a *app) inputs(args []string) ([]logs.Input, error) {
 			return
 		}
 		seen[path] = true
-		in := logs.Input{Path: path, Node: from.node, Task: from.task, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
+		in := logs.Input{Path: path, Node: from.node, Task: from.task, Open: func() (io.ReadCloser, error) { return openFile(path) }}
 		if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
 			in.Limit = streamLimit
 		}

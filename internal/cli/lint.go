@@ -453,7 +453,7 @@ func (a *app) scripts(args []string, recursive bool) ([]string, error) {
 
 // headOf reads the beginning of a file.
 func headOf(name string) ([]byte, error) {
-	f, err := os.Open(name)
+	f, err := openFile(name)
 	if err != nil {
 		return nil, err
 	}
@@ -469,7 +469,7 @@ func headOf(name string) ([]byte, error) {
 func (a *app) script(name string) ([]byte, error) {
 	var r io.Reader = a.In
 	if name != "-" {
-		f, err := os.Open(name)
+		f, err := openFile(name)
 		if err != nil {
 			return nil, err
 		}

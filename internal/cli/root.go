@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -215,6 +217,18 @@ func readableFile(name string) (*os.File, error) {
 		return nil, usageError{err}
 	}
 	return f, nil
+}
+
+// openFile opens what the user named for reading. A named pipe is an error, as
+// nobody need ever write to it; one that another program opened already, as
+// <(command) of a shell is, stands under /dev or /proc.
+func openFile(name string) (*os.File, error) {
+	if st, err := os.Stat(name); err == nil && st.Mode()&fs.ModeNamedPipe != 0 {
+		if abs, err := filepath.Abs(name); err == nil && !strings.HasPrefix(abs, "/dev/") && !strings.HasPrefix(abs, "/proc/") {
+			return nil, errors.New(diag.NamedPipe)
+		}
+	}
+	return os.Open(name)
 }
 
 // kindOf names what is in the place of a regular file.

@@ -147,6 +147,9 @@ func (a *app) readTarget(ctx context.Context, name string, g gatherFlags, t targ
 		}
 	}
 	m, err := target.Collect(ctx, tg, o, b)
+	if e := tg.Changed(); e != nil {
+		return nil, usagef("%s: %w", name, e)
+	}
 	var not target.NotTorch
 	switch {
 	case errors.As(err, &not):

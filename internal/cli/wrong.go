@@ -14,7 +14,7 @@ import (
 // notOneOf is the error of a value that is none of those that are taken.
 func (a *app) notOneOf(name, got string, want ...string) error {
 	if a.lang == "zh" {
-		return usagef("%s：%q 无效，可用的有 %s", name, got, strings.Join(want, "、"))
+		return usagef("%s：%q 无效，可用的有 %s%s", name, got, strings.Join(want, "、"), a.perhaps(got, want))
 	}
 	if n := len(want); n > 1 && n < 6 {
 		return usagef("%s: %q is not %s or %s%s", name, got, strings.Join(want[:n-1], ", "), want[n-1], a.perhaps(got, want))

@@ -44,6 +44,9 @@ func ErrorText(text, lang string) string {
 	return strings.Join(parts, "：")
 }
 
+// NamedPipe is the error of a named pipe where a file is read.
+const NamedPipe = "a named pipe, which waits for a writer; give - and its content on standard input"
+
 // calls are system calls that Go names in front of a path.
 var calls = []string{"stat ", "lstat ", "open ", "openat ", "statat "}
 
@@ -84,6 +87,13 @@ var errorsZh = map[string]string{
 	"an empty file":                                  "空文件",
 	"file is too long":                               "文件过长",
 	"not a regular file":                             "不是普通文件",
+	"not a regular file but a pipe":                  "不是普通文件，而是管道",
+	"not a regular file but a socket":                "不是普通文件，而是套接字",
+	"not a regular file but a device":                "不是普通文件，而是设备",
+	"not a regular file but a folder":                "不是普通文件，而是目录",
+	"not a regular file but a special file":          "不是普通文件，而是特殊文件",
+	"the file changed while it was read":             "文件在读取期间被改动",
+	NamedPipe:                                        "是命名管道，读取会一直等待写入方；请改用 - 从标准输入读取",
 	"unknown flag":                                   "未知选项",
 	"unknown shorthand flag":                         "未知短选项",
 	"flag needs an argument":                         "选项缺少参数",

@@ -72,6 +72,9 @@ func Summary(b *fact.Bundle, lang string) []string {
 	for i := range b.Loads {
 		if l := &b.Loads[i]; l.Soname == "libnccl.so.2" {
 			s := pick("not found by the loader", "加载器找不到")
+			if l.Path.State == fact.Failed || l.Path.State == fact.NotLooked {
+				s = pick("which one the loader takes is not known", "加载器会选中哪个尚不清楚")
+			}
 			if p, ok := l.Path.Get(); ok {
 				s = p
 				if v, ok := l.Version.Get(); ok {

@@ -204,6 +204,100 @@ func TestZipClaims(t *testing.T) {
 	}
 }
 
+// centralDir is a zip file of n empty members, in nothing but its central directory.
+type centralDir struct{ n int64 }
+
+const (
+	centralName = "usr/bin/000000000"
+	centralLen  = 46 + int64(len(centralName))
+)
+
+func (c centralDir) size() int64 { return c.n*centralLen + 56 + 20 + 22 }
+
+func (c centralDir) record(i int64) []byte {
+	le := binary.LittleEndian
+	if i < c.n {
+		b := make([]byte, centralLen)
+		le.PutUint32(b, 0x02014b50)
+		le.PutUint16(b[28:], uint16(len(centralName)))
+		copy(b[46:], centralName[:len(centralName)-9]+fmt.Sprintf("%09d", i))
+		return b
+	}
+	b := make([]byte, 56+20+22)
+	le.PutUint32(b, 0x06064b50)
+	le.PutUint64(b[32:], uint64(c.n))
+	le.PutUint64(b[40:], uint64(c.n*centralLen))
+	le.PutUint32(b[56:], 0x07064b50)
+	le.PutUint64(b[64:], uint64(c.n*centralLen))
+	le.PutUint32(b[76:], 0x06054b50)
+	le.PutUint16(b[86:], 1<<16-1)
+	le.PutUint32(b[88:], 1<<32-1)
+	le.PutUint32(b[92:], 1<<32-1)
+	return b
+}
+
+func (c centralDir) ReadAt(b []byte, off int64) (int, error) {
+	n := 0
+	for n < len(b) {
+		i := min((off+int64(n))/centralLen, c.n)
+		r := c.record(i)[off+int64(n)-i*centralLen:]
+		if len(r) == 0 {
+			return n, io.EOF
+		}
+		n += copy(b[n:], r)
+	}
+	return n, nil
+}
+
+// A zip file with four million names is refused while its directory is read: no
+// room is made for those that would be too many.
+func TestZipManyNames(t *testing.T) {
+	c := centralDir{4_000_000}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := archive.Zip(c, c.size(), &spool.Store{})
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, vfs.ErrFull) {
+		t.Fatal(err)
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; got > 64<<20 { // with all that is thrown away at once
+		t.Errorf("%d bytes to refuse it", got)
+	}
+	small := centralDir{1000}
+	f, err := archive.Zip(small, small.size(), &spool.Store{})
+	if err != nil || f.Len() != 1002 {
+		t.Errorf("%v: %v", f, err)
+	}
+}
+
+// What is written to while it is read is told, not judged.
+func TestChanged(t *testing.T) {
+	site := packtest.Site("2.6.0", "12.4")
+	for name, b := range map[string][]byte{"deflated": site.Zip(nil), "stored": site.Zip(func(string) bool { return true }), "tar": site.Tar()} {
+		p := filepath.Join(t.TempDir(), "target")
+		if err := os.WriteFile(p, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		tg, err := source.Open(context.Background(), p, source.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tg.Changed(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := os.Truncate(p, 100); err != nil { // in the middle of everything
+			t.Fatal(err)
+		}
+		if _, err := fs.ReadFile(tg.FS, "torch/version.py"); !errors.Is(err, source.ErrChanged) {
+			t.Errorf("%s: a file that was cut off reads %v", name, err)
+		}
+		if err := tg.Changed(); !errors.Is(err, source.ErrChanged) {
+			t.Errorf("%s: %v", name, err)
+		}
+		tg.Close()
+	}
+}
+
 // A few megabytes that unpack to many gigabytes.
 func TestBombs(t *testing.T) {
 	zeros := bytes.Repeat([]byte{0}, 1<<20)

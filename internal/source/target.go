@@ -49,6 +49,32 @@ type Target struct {
 	read  *atomic.Int64
 	store *spool.Store
 	close []io.Closer
+	files []opened // what the artefact is made of, unless that is a folder
+}
+
+// opened is a file and what it was when it was opened.
+type opened struct {
+	f   *os.File
+	was fs.FileInfo
+}
+
+// ErrChanged means that the artefact was written to while it was read, so that
+// what was read of it need not fit together.
+var ErrChanged = errors.New("the file changed while it was read")
+
+// Changed returns ErrChanged when a file of the artefact is not any more what it
+// was when it was opened.
+func (t *Target) Changed() error {
+	for _, o := range t.files {
+		now, err := o.f.Stat()
+		if err != nil {
+			return err
+		}
+		if now.Size() != o.was.Size() || !now.ModTime().Equal(o.was.ModTime()) {
+			return ErrChanged
+		}
+	}
+	return nil
 }
 
 // Image is what an image says about itself.
@@ -122,9 +148,12 @@ func Open(ctx context.Context, path string, o OpenOptions) (*Target, error) {
 	} else if !st.Mode().IsRegular() {
 		err = errors.New("not a regular file")
 	} else {
-		err = t.openFile(ctx, st.Size(), o)
+		err = t.openFile(ctx, o)
 	}
 	if err != nil {
+		if t.Changed() != nil { // whatever came of it
+			err = ErrChanged
+		}
 		t.Close()
 		var pe *fs.PathError
 		if errors.As(err, &pe) && pe.Path == path {
@@ -137,24 +166,36 @@ func Open(ctx context.Context, path string, o OpenOptions) (*Target, error) {
 
 // countReader counts what is read of the artefact.
 type countReader struct {
-	f *os.File
-	n *atomic.Int64
+	f    *os.File
+	n    *atomic.Int64
+	size int64 // when it was opened
 }
 
+// ReadAt implements io.ReaderAt. That the file ends before the end that it had is an
+// error and no end: what was cut off must not pass for a file that is whole.
 func (c countReader) ReadAt(b []byte, off int64) (int, error) {
 	n, err := c.f.ReadAt(b, off)
 	c.n.Add(int64(n))
+	if err == io.EOF && off+int64(n) < c.size {
+		err = ErrChanged
+	}
 	return n, err
 }
 
-func (t *Target) openFile(ctx context.Context, size int64, o OpenOptions) error {
+func (t *Target) openFile(ctx context.Context, o OpenOptions) error {
 	f, err := os.Open(t.Path)
 	if err != nil {
 		return err
 	}
 	t.close = append(t.close, f)
+	was, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	t.files = append(t.files, opened{f, was})
+	size := was.Size()
 	t.Size = size
-	r := countReader{f, t.read}
+	r := countReader{f, t.read, size}
 	head := make([]byte, 512)
 	n, err := r.ReadAt(head, 0)
 	if err != nil && err != io.EOF {
@@ -438,7 +479,7 @@ func (t *Target) openLibrary() error {
 	}
 	t.close = append(t.close, h)
 	t.Kind, t.FS = KindLibrary, f
-	return f.Add(vfs.Entry{Name: filepath.Base(t.Path), Mode: 0o644, Size: t.Size, Data: countReader{h, t.read}})
+	return f.Add(vfs.Entry{Name: filepath.Base(t.Path), Mode: 0o644, Size: t.Size, Data: countReader{h, t.read, t.Size}})
 }
 
 func (t *Target) openDir(ctx context.Context, o OpenOptions) error {

@@ -53,12 +53,13 @@ func (t *Target) wheel(path string) (fs.FS, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.files = append(t.files, opened{f, st})
 	head := make([]byte, 4)
 	if _, err := io.ReadFull(f, head); err != nil || !st.Mode().IsRegular() || sniff(head) != "zip" {
 		return nil, errors.New("not a wheel")
 	}
 	t.Size += st.Size()
-	z, err := archive.Zip(countReader{f, t.read}, st.Size(), t.store)
+	z, err := archive.Zip(countReader{f, t.read, st.Size()}, st.Size(), t.store)
 	if err != nil {
 		return nil, err
 	}

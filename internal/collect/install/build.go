@@ -96,7 +96,8 @@ func (l *buildLib) absent() bool { return !l.there }
 
 // collectBuild fills what is compiled into a torch: NCCL, Gloo, MPI, XCCL,
 // Distributed, NCCLStatic, Archs, Machine and PyTag. A torch without any
-// library, such as a source folder, keeps the fields as they are.
+// library, such as a source folder or half a package, keeps the fields as they are,
+// but that NCCL could not be looked for.
 func collectBuild(ctx context.Context, m *source.Machine, t *fact.Torch, streamed bool) {
 	b := &build{
 		m: m, streamed: streamed, t: t, tr: newTree(m.FS), libs: make(map[string]*buildLib),
@@ -112,6 +113,9 @@ func collectBuild(ctx context.Context, m *source.Machine, t *fact.Torch, streame
 	ext := b.extension()
 	cpu, py := b.lib("libtorch_cpu.so"), b.lib("libtorch_python.so")
 	if ext == nil && cpu.absent() && py.absent() {
+		if !b.elsewhere() {
+			t.NCCL = fact.Fail[bool](NoLibrary, fact.File(t.Dir))
+		}
 		return
 	}
 	b.machine(ext, py, cpu)
@@ -123,6 +127,23 @@ func collectBuild(ctx context.Context, m *source.Machine, t *fact.Torch, streame
 		return
 	}
 	b.python(py, cpu)
+}
+
+// NoLibrary is the reason why nothing can be said of a torch that has no library.
+const NoLibrary = "there is no library of torch in it"
+
+// elsewhere reports a build for another operating system, or one whose folder
+// could not be listed.
+func (b *build) elsewhere() bool {
+	other := func(n string) bool {
+		return strings.HasSuffix(n, ".pyd") || strings.HasSuffix(n, ".dll") || strings.HasSuffix(n, ".dylib") || strings.HasPrefix(n, "_C.")
+	}
+	for _, dir := range []string{b.t.Dir, b.dirs[0]} {
+		if l := b.tr.list(dir); l.cut || l.err != nil && !gone(l.err) || len(l.sorted(other)) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // open prepares to open a file once.

@@ -120,8 +120,16 @@ func TestBuildStaticNCCLAndFatBinaries(t *testing.T) {
 
 func TestBuildNothingThere(t *testing.T) {
 	tc := buildOf(t, map[string]elftest.Lib{"x": {}}, fact.AccelCUDA)
-	if tc.NCCL.Looked() || tc.Machine.Looked() {
+	if tc.NCCL.State != fact.Failed || tc.NCCL.Why != NoLibrary || tc.Machine.Looked() {
 		t.Errorf("a folder without libraries: %v", tc.NCCL)
+	}
+}
+
+// A build for Windows, of which an archive keeps nothing that is looked at here.
+func TestBuildElsewhere(t *testing.T) {
+	tc := buildOf(t, map[string]elftest.Lib{"lib/torch_cpu.dll": {}}, fact.AccelCUDA)
+	if tc.NCCL.Looked() {
+		t.Errorf("a build for another system: %v", tc.NCCL)
 	}
 }
 

@@ -201,6 +201,9 @@ func packages(ctx context.Context, t *source.Target, m *source.Machine, o Option
 	if os != "" {
 		b.Host.OS = fact.Of(os, at)
 	}
+	if os == "linux" && w.NCCL.State == fact.Failed && w.NCCL.Why == install.NoLibrary { // import torch wants torch._C of every build
+		w.Damage = append(w.Damage, fact.Damage{Kind: fact.DamageMissingFile, What: path.Join(w.Dir, "_C.*.so"), At: w.NCCL.At})
+	}
 	requires(t, w, b)
 	guessArch(b)
 	return nil

@@ -37,6 +37,11 @@ func Zip(r io.ReaderAt, size int64, st *spool.Store) (*vfs.FS, error) {
 	if n > maxZipDir {
 		return nil, fmt.Errorf("a central directory of %d bytes", n)
 	}
+	if count > MaxNames {
+		if err := countZip(r, off, n, count); err != nil {
+			return nil, err
+		}
+	}
 	f := vfs.New(MaxNames)
 	z := &zipFile{r: r, size: size, st: st}
 	br := bufio.NewReaderSize(io.NewSectionReader(r, off, n), 64<<10)
@@ -52,8 +57,12 @@ func Zip(r io.ReaderAt, size int64, st *spool.Store) (*vfs.FS, error) {
 		if class == Ignore && count > MaxNames/4 {
 			continue // a small archive is kept as it is, a large one is not
 		}
-		e := vfs.Entry{Name: m.name, Mode: m.mode(), Size: m.size, Data: z.content(&m, class)}
-		if e.Mode&fs.ModeSymlink != 0 {
+		e := vfs.Entry{Name: m.name, Mode: m.mode(), Size: m.size}
+		link := e.Mode&fs.ModeSymlink != 0
+		if class != Name || link || count <= MaxNames/4 {
+			e.Data = z.content(&m, class)
+		}
+		if link {
 			if e.Link, err = m.target(e.Data); err != nil {
 				continue
 			}
@@ -63,6 +72,26 @@ func Zip(r io.ReaderAt, size int64, st *spool.Store) (*vfs.FS, error) {
 		}
 	}
 	return f, nil
+}
+
+// countZip refuses a directory that has more names than are kept before room is
+// made for any of them.
+func countZip(r io.ReaderAt, off, n int64, count uint64) error {
+	br := bufio.NewReaderSize(io.NewSectionReader(r, off, n), 64<<10)
+	kept := 0
+	for i := uint64(0); i < count; i++ {
+		m, err := readMember(br)
+		if err != nil {
+			return fmt.Errorf("central directory, member %d of %d: %w", i+1, count, err)
+		}
+		if strings.HasSuffix(m.name, "/") || Classify(m.name, m.size) == Ignore {
+			continue
+		}
+		if kept++; kept > MaxNames {
+			return fmt.Errorf("%w (more than %d)", vfs.ErrFull, MaxNames)
+		}
+	}
+	return nil
 }
 
 const (
