@@ -39,7 +39,7 @@ func archived(name string) (ins []logs.Input, ok bool, err error) {
 	if ext := strings.ToLower(path.Ext(name)); ext == ".whl" || ext == ".conda" {
 		return nil, false, nil // what check examines
 	}
-	f, err := os.Open(name)
+	f, err := openFile(name)
 	if err != nil {
 		return nil, false, nil // whoever reads it as a log says why
 	}

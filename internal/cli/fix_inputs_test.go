@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -193,7 +194,7 @@ func TestFixScripts(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	code, out, errs = runFix(t, f["a.sbatch"], f["b.sbatch"], f["a.sbatch"])
-	must(t, "two", oneLine(out+errs), f["a.sbatch"]+", line ", f["b.sbatch"]+`, line 2: "4" is no option`, "Patch of "+f["a.sbatch"], "Patch of "+f["b.sbatch"], "+export NCCL_DEBUG=INFO")
+	must(t, "two", oneLine(out+errs), f["a.sbatch"]+", line ", "In "+f["b.sbatch"]+` - line 2: "4" is no option`, "Also in "+f["a.sbatch"]+" - line ", "Patch of "+f["a.sbatch"], "Patch of "+f["b.sbatch"], "+export NCCL_DEBUG=INFO")
 	if code != exitFound || strings.Contains(out, "not decided") || strings.Count(out, "Patch of "+f["a.sbatch"]) != 1 {
 		t.Errorf("exit %d\n%s", code, out)
 	}
@@ -260,6 +261,10 @@ func TestFixTakes(t *testing.T) {
 	}{
 		{[]string{env, "--driver", "550", "--gpu", "A100"}, exitFound, []string{"[torch-cpu-build]", "'torch==2.6.0+cu124'", env + "/bin/python"}},
 		{[]string{env, "--python", "3.11"}, exitUsage, []string{"--python names another one"}},
+		{[]string{env, filepath.Join(logs, "rank0.out")}, exitFound, []string{"host-out-of-memory", "rank0.out, line 1: "}},
+		{[]string{f["open.out"], env, "--driver", "550", "--gpu", "A100"}, exitFound, []string{"[torch-cpu-build]", "'torch==2.6.0+cu124'", env + "/bin/python"}},
+		{[]string{env, env}, exitUsage, []string{"a second environment"}},
+		{[]string{env, env, "--lang", "zh"}, exitUsage, []string{"第二个环境目录"}},
 		{[]string{logs}, exitFound, []string{"host-out-of-memory", "rank0.out, line 1: "}},
 		{[]string{filepath.Join(dir, "slurm-%j.out")}, exitFound, []string{"host-out-of-memory"}},
 		{[]string{filepath.Join(dir, "none-%j.out")}, exitUsage, []string{"no file has such a name"}},
@@ -275,6 +280,36 @@ func TestFixTakes(t *testing.T) {
 		}
 		must(t, strings.Join(c.args, " "), oneLine(out+errs), c.says...)
 	}
+}
+
+// TestFixStandardInput: a script on standard input is linted and patched as a file
+// is, a log is explained.
+func TestFixStandardInput(t *testing.T) {
+	const script = "#!/bin/bash\n#SBATCH --gres=gpu:4\nNCCL_DEBUG=INFO\nsrun python t.py\n"
+	f := inDir(t, map[string]string{"log": "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0. Some of the step tasks have been OOM Killed.\n"})
+	for _, c := range []struct {
+		in   string
+		args []string
+		says []string
+	}{
+		{script, []string{"-"}, []string{"In this script - line 3: ", "Patch of the script on standard input", "+export NCCL_DEBUG=INFO"}},
+		{script, []string{"-", "--lang", "zh"}, []string{"标准输入中脚本的补丁"}},
+		{script, []string{"-", "--format", "sh"}, []string{"# +export NCCL_DEBUG=INFO"}},
+		{script, []string{"-", f["log"]}, []string{"host-out-of-memory", "+export NCCL_DEBUG=INFO"}},
+		{cpuLog, []string{"-"}, []string{"Distributed package doesn't have NCCL built in"}},
+	} {
+		var o, e bytes.Buffer
+		Main(append([]string{"fix"}, c.args...), Streams{In: strings.NewReader(c.in), Out: &o, Err: &e, Getenv: func(string) string { return "" }, Terminal: func() (bool, int) { return false, 0 }})
+		must(t, strings.Join(c.args, " "), oneLine(o.String()+e.String()), c.says...)
+	}
+}
+
+// A folder that is named by a word alone is no program on PATH.
+func TestFixEnvironmentByName(t *testing.T) {
+	env := packtest.Prefix(packtest.Site("2.6.0+cpu", "")).Write(t, filepath.Join(t.TempDir(), "env"))
+	t.Chdir(filepath.Dir(env))
+	_, out, errs := runFix(t, filepath.Base(env), "--driver", "550", "--gpu", "A100")
+	must(t, "by name", out+errs, "[torch-cpu-build]", env+"/bin/python")
 }
 
 // TestFixOfAnotherCause: describing the node asks for no reinstallation of torch

@@ -180,6 +180,11 @@ func (a *app) shellPatch(w *bufio.Writer, comment func(string), p *render.Script
 		return
 	}
 	fmt.Fprintln(w)
+	if p.Script == "-" { // nothing here can be changed
+		comment(a.tr("The safe edits of the script on standard input: ncclinic lint --fix - < SCRIPT > NEW", "标准输入中脚本的安全修改：ncclinic lint --fix - < 脚本 > 新脚本"))
+		comment(p.Patch)
+		return
+	}
 	comment(a.tr("The safe edits of the batch script; applied once.", "批处理脚本的安全修改；只应用一次。"))
 	sc := shellWord(p.Script)
 	eof := ender(p.Patch)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -54,11 +55,21 @@ func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start,
 		s.b, err = a.gather(ctx, g)
 		return err
 	}
-	if len(args) == 1 && isEnvironment(args[0]) { // as check takes it
+	if i := slices.IndexFunc(args, isEnvironment); i >= 0 { // as check takes it, alone or beside the job's log
 		if g.python != "" || version {
-			return nil, usagef("%s: %s", args[0], a.tr("is an environment, and --python names another one", "是一个环境目录，而 --python 指定了另一个"))
+			return nil, usagef("%s: %s", args[i], a.tr("is an environment, and --python names another one", "是一个环境目录，而 --python 指定了另一个"))
 		}
-		g.python, args = args[0], nil
+		g.python = args[i]
+		if !strings.ContainsRune(g.python, filepath.Separator) { // a word alone is looked for on PATH
+			g.python = "." + string(filepath.Separator) + g.python
+		}
+		args = slices.Delete(slices.Clone(args), i, i+1)
+		if i := slices.IndexFunc(args, isEnvironment); i >= 0 {
+			return nil, usagef("%s: %s", args[i], a.tr("a second environment: fix mends one at a time", "第二个环境目录：一次只能修复一个环境"))
+		}
+	}
+	if err := a.hold(args); err != nil {
+		return nil, err
 	}
 	if len(args) == 0 {
 		if err := here(); err != nil {
@@ -139,7 +150,51 @@ func (a *app) fixStart(ctx context.Context, args []string, f *fixFlags) (*start,
 	if s.rep, s.logs, err = a.reportOf("explain", name); err != nil {
 		return nil, err
 	}
+	if name == "-" && a.held != nil && s.logs != nil && !slices.ContainsFunc(s.logs.Files, func(f fact.LogFile) bool { return f.Kind != fact.KindScript }) {
+		s.kind, s.script = "script", name
+		return s, a.scriptStart(s, name)
+	}
 	return s, a.aroundReport(ctx, s, f, g, version)
+}
+
+// hold keeps what stands on standard input when it begins as a script does, for
+// several looks at it.
+func (a *app) hold(args []string) error {
+	if !slices.Contains(args, "-") {
+		return nil
+	}
+	br := bufio.NewReader(a.In)
+	a.In = br
+	if head, _ := br.Peek(2); string(head) != "#!" {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(br, maxScript+1))
+	if err != nil {
+		return usageError{fmt.Errorf("-: %w", err)}
+	}
+	if len(text) > maxScript { // a log, whatever it begins with
+		a.In = io.MultiReader(bytes.NewReader(text), br)
+		return nil
+	}
+	a.held = text
+	return nil
+}
+
+// stdin is standard input from its beginning, as far as it is held.
+func (a *app) stdin() io.Reader {
+	if a.held != nil {
+		return bytes.NewReader(a.held)
+	}
+	return a.In
+}
+
+// isScript tells a batch script from a log and what else fix takes.
+func (a *app) isScript(name string) bool {
+	if name == "-" {
+		return a.held != nil && lint.Candidate(name, a.held)
+	}
+	head, err := headOf(name)
+	return err == nil && !isBundle(name) && lint.Candidate(name, head)
 }
 
 // isEnvironment tells the folder of an environment from one with logs.
@@ -167,7 +222,7 @@ func (a *app) judged(b *fact.Bundle) (*diag.Report, error) {
 func (a *app) reportOf(args ...string) (*diag.Report, *fact.Logs, error) {
 	var out, errs bytes.Buffer
 	var read *fact.Logs
-	sub := &app{Streams: Streams{In: a.In, Out: &out, Err: &errs, Getenv: a.Getenv}, lang: a.lang, logs: func(l *fact.Logs) { read = l }}
+	sub := &app{Streams: Streams{In: a.stdin(), Out: &out, Err: &errs, Getenv: a.Getenv}, lang: a.lang, logs: func(l *fact.Logs) { read = l }}
 	code := sub.main(append(args, "--format", "json", "--lang", a.lang))
 	if code == exitUsage || code > exitUnsure {
 		return nil, nil, usagef("%s", strings.TrimPrefix(strings.TrimSpace(errs.String()), "ncclinic: "))
@@ -244,7 +299,7 @@ func (a *app) aroundReport(ctx context.Context, s *start, f *fixFlags, g gatherF
 // scriptStart lints scripts and keeps their safe edits as patches.
 func (a *app) scriptStart(s *start, names ...string) error {
 	var err error
-	if s.rep, _, err = a.reportOf(append([]string{"lint"}, names...)...); err != nil {
+	if s.rep, _, err = a.reportOf(append([]string{"lint", "--stdin-name", "-"}, names...)...); err != nil {
 		return err
 	}
 	a.scriptPatch(s, names[0])
@@ -275,7 +330,7 @@ func (a *app) scriptStart(s *start, names ...string) error {
 func (a *app) scriptPatch(s *start, name string) {
 	var out, errs bytes.Buffer
 	s.script = name
-	if code := Main([]string{"lint", "--diff", "--lang", a.lang, "--", name}, Streams{In: a.In, Out: &out, Err: &errs, Getenv: a.Getenv}); code == exitOK || code == exitFound {
+	if code := Main([]string{"lint", "--diff", "--lang", a.lang, "--stdin-name", "-", "--", name}, Streams{In: a.stdin(), Out: &out, Err: &errs, Getenv: a.Getenv}); code == exitOK || code == exitFound {
 		s.patch = out.String() // without secrets
 		if src, err := os.ReadFile(name); err == nil && mask.Text(string(src)) != string(src) {
 			s.sum = fmt.Sprintf("%x", sha256.Sum256(src))
@@ -310,10 +365,7 @@ func (a *app) severalStart(ctx context.Context, s *start, args []string, f *fixF
 			}
 		}
 	}
-	if scripts := uniq(args); !slices.ContainsFunc(scripts, func(name string) bool {
-		head, err := headOf(name)
-		return name == "-" || err != nil || isBundle(name) || !lint.Candidate(name, head)
-	}) {
+	if scripts := uniq(args); !slices.ContainsFunc(scripts, func(name string) bool { return !a.isScript(name) }) {
 		s.kind, s.script = "script", scripts[0]
 		return a.scriptStart(s, scripts...)
 	}
@@ -322,12 +374,8 @@ func (a *app) severalStart(ctx context.Context, s *start, args []string, f *fixF
 		return err
 	}
 	for _, name := range uniq(args) {
-		if name == "-" || isBundle(name) {
-			continue
-		}
-		head, err := headOf(name)
 		switch {
-		case err != nil || !lint.Candidate(name, head):
+		case !a.isScript(name):
 		case s.script == "":
 			a.scriptPatch(s, name)
 		default:

@@ -115,9 +115,15 @@ func (a *app) lint(ctx context.Context, args []string, f lintFlags) error {
 		}
 		o.Slurm = v
 	}
-	names, err := a.scripts(args, f.recursive)
+	names, bare, err := a.scripts(args, f.recursive)
 	if err != nil {
 		return err
+	}
+	for _, dir := range bare {
+		fmt.Fprintf(a.Err, "ncclinic: %s: %s\n", dir, a.tr("no batch script in it or below it", "该目录及其子目录中没有批处理脚本"))
+	}
+	if len(names) == 0 {
+		return a.noScripts(base, f)
 	}
 	if f.cluster {
 		m, err := run.NewMachine()
@@ -182,6 +188,16 @@ func (a *app) lint(ctx context.Context, args []string, f lintFlags) error {
 		return err
 	}
 	return a.lintEnd(rs, problems, f)
+}
+
+// noScripts ends a run that found no script: nothing was judged.
+func (a *app) noScripts(base *rules.Base, f lintFlags) error {
+	if a.out.format != "text" && !f.diff {
+		if err := a.showLint(nil, nil, base, f); err != nil {
+			return err
+		}
+	}
+	return exitError(exitUnsure)
 }
 
 // lintJob is one script on its way.
@@ -366,9 +382,12 @@ func (a *app) showLint(rs []lint.Report, problems []fact.Problem, base *rules.Ba
 
 // lintReport is one report of all files by the contract.
 func lintReport(rs []lint.Report, problems []fact.Problem) *diag.Report {
-	rep := &diag.Report{Schema: diag.ReportSchema, Subject: fact.Subject{Kind: "script"}, Verdict: diag.OK, Findings: []diag.Finding{}, Ran: []diag.Ran{}, Problems: problems}
+	rep := &diag.Report{Schema: diag.ReportSchema, Subject: fact.Subject{Kind: "script"}, Verdict: diag.Unknown, Findings: []diag.Finding{}, Ran: []diag.Ran{}, Problems: problems}
 	if problems == nil {
 		rep.Problems = []fact.Problem{}
+	}
+	if len(rs) > 0 {
+		rep.Verdict = diag.OK
 	}
 	if len(rs) == 1 {
 		rep.Subject.Name = rs[0].Name
@@ -412,9 +431,8 @@ func (a *app) slurmVersion(ctx context.Context, f lintFlags) rule.Version {
 	return v
 }
 
-// scripts expands what the user names.
-func (a *app) scripts(args []string, recursive bool) ([]string, error) {
-	var out []string
+// scripts expands what the user names. bare are folders without any script.
+func (a *app) scripts(args []string, recursive bool) (out, bare []string, err error) {
 	for _, arg := range args {
 		if arg == "-" {
 			out = append(out, arg)
@@ -422,15 +440,13 @@ func (a *app) scripts(args []string, recursive bool) ([]string, error) {
 		}
 		st, err := os.Stat(arg)
 		if err != nil && len(args) == 1 {
-			return nil, usageError{err}
+			return nil, nil, usageError{err}
 		}
-		if err != nil || !st.IsDir() { // what is not there is named beside what is
+		if err != nil || !st.IsDir() || !recursive { // what is not there, or a folder, is named beside what is
 			out = append(out, arg)
 			continue
 		}
-		if !recursive {
-			return nil, usagef("%s: %s", arg, a.tr("is a folder; -r lints what is below it", "是目录；用 -r 检查其中的脚本"))
-		}
+		was := len(out)
 		err = filepath.WalkDir(arg, func(p string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
@@ -445,10 +461,13 @@ func (a *app) scripts(args []string, recursive bool) ([]string, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, usageError{err}
+			return nil, nil, usageError{err}
+		}
+		if len(out) == was {
+			bare = append(bare, arg)
 		}
 	}
-	return out, nil
+	return out, bare, nil
 }
 
 // headOf reads the beginning of a file.
@@ -477,7 +496,7 @@ func (a *app) script(name string) ([]byte, error) {
 		st, err := f.Stat()
 		switch {
 		case err == nil && st.IsDir():
-			return nil, errors.New("is a folder")
+			return nil, errors.New(a.tr("is a folder; -r lints what is below it", "是目录；用 -r 检查其中的脚本"))
 		case err == nil && st.Mode().IsRegular() && st.Size() > 0 && st.Size() <= maxScript: // of /proc has none
 			b := make([]byte, st.Size())
 			if n, err := io.ReadFull(f, b); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {

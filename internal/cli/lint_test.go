@@ -230,6 +230,21 @@ func TestLintFiles(t *testing.T) {
 	if code, _, _ := runLint(t, "", dir); code != exitUsage {
 		t.Errorf("a folder without -r: %d", code)
 	}
+	if code, out, errs := runLint(t, "", dir, bad); code != exitUsage || !strings.Contains(out, "bad.sbatch:3") || !strings.Contains(errs, "is a folder; -r lints") {
+		t.Errorf("a folder beside a script: %d %s%s", code, out, errs)
+	}
+	bare := t.TempDir()
+	for lang, want := range map[string]string{"en": "no batch script in it", "zh": "没有批处理脚本"} {
+		if code, out, errs := runLint(t, "", "--lang", lang, "-r", bare); code != exitUnsure || out != "" || !strings.Contains(errs, bare) || !strings.Contains(errs, want) {
+			t.Errorf("a folder without scripts: %d %s%s", code, out, errs)
+		}
+	}
+	if code, out, _ := runLint(t, "", "--format=json", "-r", bare); code != exitUnsure || !strings.Contains(out, `"verdict": "unknown"`) {
+		t.Errorf("a folder without scripts: %d %s", code, out)
+	}
+	if code, out, errs := runLint(t, "", "-r", bare, bad); code != exitFound || !strings.Contains(out, "bad.sbatch:3") || !strings.Contains(errs, "no batch script in it") {
+		t.Errorf("a folder without scripts beside one: %d %s%s", code, out, errs)
+	}
 	code, out, _ := runLint(t, "", "-r", dir)
 	if code != exitFound || !strings.Contains(out, "in 4 scripts") {
 		t.Errorf("%d %s", code, out)

@@ -30,6 +30,9 @@ type app struct {
 	planner string
 	// logs, when set, gets what explain and job read, for a command that goes on from there.
 	logs func(*fact.Logs)
+	// held is a script that stands on standard input, where several looks are
+	// needed at it; nil: there is none.
+	held []byte
 }
 
 // outputFlags are the flags of every command that shows a report.

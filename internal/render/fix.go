@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/diag"
@@ -38,7 +39,7 @@ type fixWords struct {
 	nothing, undecided, plan, options, do, doOption, notTaken, see, unknown, impossible, nearest, now, needs, gives, noTorch, target, node, patch, ask, other, installed, table string
 	how                                                                                                                                                                         map[string]string
 	id                                                                                                                                                                          map[string]string
-	advised, inScript, more, also, atLine, decide, colon, comma, driver                                                                                                         string
+	alsoIn, inFile, patchIn, advised, inScript, more, also, atLine, decide, colon, comma, driver                                                                                string
 }
 
 var fixEN = fixWords{
@@ -46,7 +47,7 @@ var fixEN = fixWords{
 	nothing:   "nothing to change", plan: "FIX", options: "Options", do: "Do", doOption: "Do (option %d)", notTaken: "Why not another build", see: "Note", unknown: "What is not known",
 	impossible: "Impossible", nearest: "The nearest that can be had", now: "now", needs: "needs: ", gives: "gives up: ", noTorch: "no torch", target: "for", node: "node",
 	patch: "Patch of %s (safe edits; ncclinic lint --fix %s applies them)", ask: "For the administrator (copy and send)", other: "Fix", installed: "installed",
-	table: "Tables: torch up to %s, CUDA up to %s, read %s. No network was used.", more: "… %d more (--format json)", also: "Also in this script", inScript: "In this script", advised: "no error; some changes are advised", atLine: "line %d: ", decide: "What would decide", colon: ": ", comma: ", ", driver: "driver ",
+	table: "Tables: torch up to %s, CUDA up to %s, read %s. No network was used.", more: "… %d more (--format json)", also: "Also in this script", inScript: "In this script", alsoIn: "Also in %s", inFile: "In %s", patchIn: "Patch of the script on standard input (safe edits; ncclinic lint --fix - < SCRIPT > NEW applies them)", advised: "no error; some changes are advised", atLine: "line %d: ", decide: "What would decide", colon: ": ", comma: ", ", driver: "driver ",
 	how: map[string]string{plan.Direct: "the driver is as new as its CUDA", plan.Minor: "by minor-version compatibility", plan.Forward: "with a cuda-compat package", plan.Unsaid: "if the driver does"},
 	id:  map[string]string{plan.OptKeep: "keep", plan.OptNearest: "nearest", plan.OptNewest: "newest"},
 }
@@ -56,7 +57,7 @@ var fixZH = fixWords{
 	nothing:   "无需更改", plan: "修复方案", options: "可选方案", do: "执行", doOption: "执行（方案 %d）", notTaken: "为什么不用其他构建", see: "注意", unknown: "尚不清楚",
 	impossible: "无法满足", nearest: "最接近的可行方案", now: "当前", needs: "前提：", gives: "代价：", noTorch: "没有 torch", target: "目标", node: "节点",
 	patch: "%s 的补丁（安全修改；可用 ncclinic lint --fix %s 应用）", ask: "发给管理员的内容（复制发送）", other: "解决办法", installed: "已安装",
-	table: "表的范围：torch 至 %s，CUDA 至 %s，读取日期 %s。未使用网络。", more: "… 另有 %d 项（--format json）", also: "该脚本中的其他问题", inScript: "该脚本中的问题", advised: "没有错误；建议作以下修改", atLine: "第 %d 行：", decide: "判定方法", colon: "：", comma: "，", driver: "驱动 ",
+	table: "表的范围：torch 至 %s，CUDA 至 %s，读取日期 %s。未使用网络。", more: "… 另有 %d 项（--format json）", also: "该脚本中的其他问题", inScript: "该脚本中的问题", alsoIn: "%s 中的其他问题", inFile: "%s 中的问题", patchIn: "标准输入中脚本的补丁（安全修改；可用 ncclinic lint --fix - < 脚本 > 新脚本 应用）", advised: "没有错误；建议作以下修改", atLine: "第 %d 行：", decide: "判定方法", colon: "：", comma: "，", driver: "驱动 ",
 	how: map[string]string{plan.Direct: "驱动不低于其 CUDA", plan.Minor: "依靠次版本兼容", plan.Forward: "需要 cuda-compat 包", plan.Unsaid: "取决于驱动"},
 	id:  map[string]string{plan.OptKeep: "保留版本", plan.OptNearest: "最小改动", plan.OptNewest: "最新可用"},
 }
@@ -111,7 +112,11 @@ func (x *fixText) patch(p *ScriptPatch, label string) {
 		if strings.HasPrefix(word, "-") {
 			word = "./" + word
 		}
-		x.section(Clean(fmt.Sprintf(x.u.patch, p.Script, fact.ShellWord(word)), false))
+		title := fmt.Sprintf(x.u.patch, p.Script, fact.ShellWord(word))
+		if p.Script == "-" {
+			title = x.u.patchIn
+		}
+		x.section(Clean(title, false))
 		for _, l := range strings.Split(strings.TrimRight(p.Patch, "\n"), "\n") {
 			x.p.line("  " + Clean(l, false))
 		}
@@ -124,13 +129,21 @@ func (x *fixText) patch(p *ScriptPatch, label string) {
 	}
 }
 
-// place tells where a finding is: its line, and the file where that is not the
-// only script.
-func (x *fixText) place(f *diag.Finding) string {
+// line tells the line of a finding, "" where there is none.
+func (x *fixText) line(f *diag.Finding) string {
 	if len(f.Where) == 0 || f.Where[0].Line == 0 {
 		return ""
 	}
-	at := fmt.Sprintf(x.u.atLine, f.Where[0].Line)
+	return fmt.Sprintf(x.u.atLine, f.Where[0].Line)
+}
+
+// place tells where a finding is: its line, and the file where that is not the
+// only script.
+func (x *fixText) place(f *diag.Finding) string {
+	at := x.line(f)
+	if at == "" {
+		return ""
+	}
 	if file := f.Where[0].File; file != "" && file != "-" && (len(x.v.Rest) > 0 || file != x.v.Script) {
 		at = Clean(f.Where[0].File, false) + ", " + at
 		if x.lang == "zh" {
@@ -342,23 +355,57 @@ func (x *fixText) steps(o *plan.Option) {
 	}
 }
 
+// fileOf names the script that a finding is about.
+func fileOf(f *diag.Finding) string {
+	if f == nil || len(f.Where) == 0 {
+		return ""
+	}
+	return f.Where[0].File
+}
+
+// byScript lists what else is wrong, the script of the cause first, then the
+// others as they were named.
+func (x *fixText) byScript() []*diag.Finding {
+	names := []string{fileOf(x.v.Cause), x.v.Script}
+	for _, p := range x.v.Rest {
+		names = append(names, p.Script)
+	}
+	out := slices.Clone(x.v.More)
+	slices.SortStableFunc(out, func(a, b *diag.Finding) int {
+		return slices.Index(names, fileOf(a)) - slices.Index(names, fileOf(b))
+	})
+	return out
+}
+
+// heading names the script that a finding stands under, where there are several.
+func (x *fixText) heading(f *diag.Finding) string {
+	switch {
+	case len(x.v.Rest) == 0 && x.v.Cause == nil:
+		return x.u.inScript
+	case len(x.v.Rest) == 0:
+		return x.u.also
+	case x.v.Cause != nil && fileOf(f) == fileOf(x.v.Cause):
+		return Clean(fmt.Sprintf(x.u.alsoIn, fileOf(f)), false)
+	}
+	return Clean(fmt.Sprintf(x.u.inFile, fileOf(f)), false)
+}
+
 // more shows what else is wrong in a script and what to do; edits that are safe
 // stand in the patch.
 func (x *fixText) more() {
 	fixed := map[string]bool{} // said once for each kind
-	for i, f := range x.v.More {
-		if i == 0 {
-			name := x.u.also
-			if x.v.Cause == nil {
-				name = x.u.inScript
-			}
+	last := ""
+	for _, f := range x.byScript() {
+		if name := x.heading(f); name != last {
 			x.section(name)
+			last = name
 		}
+		at := x.line(f)
 		t := diag.Message(x.v.Texts, f, x.lang) // names the words that are wrong
-		if t == "" || x.place(f) == "" {
+		if t == "" || at == "" {
 			t = diag.Title(x.v.Texts, f, x.lang)
 		}
-		x.p.hang(2, "- ", x.place(f)+strings.Join(strings.Fields(Clean(t, true)), " ")+" ["+f.ID+"]")
+		x.p.hang(2, "- ", at+strings.Join(strings.Fields(Clean(t, true)), " ")+" ["+f.ID+"]")
 		if fixed[f.ID] {
 			continue
 		}
