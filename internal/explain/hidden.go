@@ -18,7 +18,8 @@ func (v *view) batchScript() *script {
 }
 
 // hides reports that the job's script can end with status 0 although a program
-// that it ran failed: behind a pipe, in the background, before another command.
+// that it ran failed: behind a pipe, in the background, before another command,
+// in the script itself or in a shell that it starts.
 // Then the state COMPLETED says nothing of them.
 func (v *view) hides() bool {
 	s := v.batchScript()
@@ -33,6 +34,9 @@ func (v *view) hides() bool {
 	if strings.Contains(string(s.f.Src), "PIPESTATUS") || strings.Contains(string(s.f.Src), "$?") {
 		return false // it looks after the status itself
 	}
+	if s.opaque() {
+		return true
+	}
 	last := [2]int{}
 	for _, t := range slices.Backward(s.f.Top) {
 		if t.Kind != "func" {
@@ -42,24 +46,74 @@ func (v *view) hides() bool {
 	}
 	for i := range s.f.Commands {
 		c := &s.f.Commands[i]
-		if c.Dead || c.Subst || c.Trap || !v.works(s, i) {
+		if !c.Dead && !c.Subst && !c.Trap && v.works(s, i) && s.swallows(i, last) {
+			return true
+		}
+	}
+	return false
+}
+
+// opaque reports that a shell script does the work that is not to be had: its
+// status may be that of anything in it.
+func (s *script) opaque() bool {
+	for i := range s.f.Launches {
+		l := &s.f.Launches[i]
+		if l.Kind != fact.LaunchWrapper || !l.Open || l.Dead || l.Program == "" {
 			continue
 		}
-		top := i
-		for s.f.Commands[top].Outer >= 0 {
-			top = s.f.Commands[top].Outer
+		if c := &s.f.Commands[l.Cmd]; shellNames[c.Name] || shellFile(c.Name) {
+			return true
 		}
-		x := &s.f.Commands[top]
+	}
+	return false
+}
+
+// swallows reports that the status of a command is lost on its way up: in the
+// shell that runs it ("bash -c 'python t.py; sleep 1'"), or in one around that.
+// last are the commands of the script's last statement.
+func (s *script) swallows(cmd int, last [2]int) bool {
+	for i := cmd; ; i = s.f.Commands[i].Outer {
+		x := &s.f.Commands[i]
 		switch {
 		case x.Back || x.Neg || x.OrElse:
 			return true
 		case len(x.PipeTo) > 0 && !s.f.Option("pipefail", x.Seq):
 			return true
-		case !s.f.Option("e", x.Seq) && (top < last[0] || top >= last[1]):
+		case x.Outer < 0:
+			return !s.f.Option("e", x.Seq) && (i < last[0] || i >= last[1])
+		case shellNames[s.f.Commands[x.Outer].Name] && s.goesOn(x.Outer, i):
+			return true
+		}
+	}
+}
+
+// goesOn reports that a shell which a command of the script starts runs another
+// command after one, whatever that one's status.
+func (s *script) goesOn(shell, cmd int) bool {
+	sh, x := &s.f.Commands[shell], &s.f.Commands[cmd]
+	for _, w := range sh.Words[min(1, len(sh.Words)):] {
+		if !strings.HasPrefix(w.Text, "-") {
+			break
+		}
+		if !strings.HasPrefix(w.Text, "--") && strings.Contains(w.Text, "e") {
+			return false // bash -ec
+		}
+	}
+	if slices.ContainsFunc(s.f.Sets, func(o fact.ShellSet) bool { return o.Name == "e" && o.On && o.Seq > sh.Seq && o.Seq < x.Seq }) {
+		return false
+	}
+	for i := cmd + 1; i < len(s.f.Commands); i++ {
+		if y := &s.f.Commands[i]; y.Outer == shell && !y.Dead && !y.Subst && !y.Trap && !y.Piped && y.Cond <= x.Cond {
 			return true
 		}
 	}
 	return false
+}
+
+var shellNames = map[string]bool{"bash": true, "sh": true, "dash": true, "zsh": true, "ksh": true}
+
+func shellFile(name string) bool {
+	return strings.HasSuffix(name, ".sh") || strings.HasSuffix(name, ".bash")
 }
 
 // works reports a command that does the job's work: it starts a step, a

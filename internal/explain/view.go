@@ -368,7 +368,7 @@ func (v *view) deathSigns() bool {
 		}
 	}
 	for _, x := range v.l.Exceptions {
-		if !x.Quoted && x.Handled == "" && x.After == 0 && !done && last[x.File] < x.Line {
+		if !x.Quoted && x.Handled == "" && x.After == 0 && !done && last[x.File] < x.Line && v.uncaught(&x) {
 			return true
 		}
 	}

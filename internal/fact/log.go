@@ -95,7 +95,8 @@ type Exception struct {
 	Quoted  bool    `json:"quoted,omitempty"`
 	Sigs    []int   `json:"sigs,omitempty"` // events on its lines
 	Count   int     `json:"count"`
-	After   int     `json:"after"` // progress lines of the same rank (or of any, where ranks are not named) that follow
+	After   int     `json:"after"`          // progress lines of the same rank (or of any, where ranks are not named) that follow
+	Rest    int     `json:"rest,omitempty"` // other lines of it that follow: not of a traceback, the launcher or a known message
 }
 
 // Work is a collective that a rank reports as timed out.

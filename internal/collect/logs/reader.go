@@ -146,6 +146,8 @@ type reader struct {
 	pidRank        map[string]int
 	prog           map[int]int // progress lines by rank of this file
 	progAll        int
+	went           map[int]int // by rank: lines that goesOn counts
+	wentAll        int
 	streams        map[streamKey]int
 	shapes         map[uint64]int
 	hits           []int
@@ -207,6 +209,7 @@ func (r *reader) begin(in Input) {
 	r.tableOpen, r.quotedBlock, r.barQuote = false, false, false
 	r.prev, r.prevHits = "", nil
 	r.prog, r.progAll = map[int]int{}, 0
+	r.went, r.wentAll = map[int]int{}, 0
 	r.shapes = map[uint64]int{}
 	r.own = map[int][]int{}
 	r.inReport, r.reports, r.plain, r.para, r.headline = noReport, 0, 0, 0, 0
@@ -304,6 +307,7 @@ func (r *reader) take(no int, raw []byte) {
 		r.ncclRank(h, msg)
 	}
 	r.progress(h, msg, pl)
+	r.goesOn(h, msg, pl, exc)
 	if len(msg) < 400 {
 		r.ends(msg, pl)
 		r.ownWork(msg, pl)
@@ -694,6 +698,7 @@ func (r *reader) end() {
 		}
 		*mark = max(0, r.progAll-*mark)
 	}
+	defer r.endRest()
 	for i := len(r.out.Events) - 1; i >= 0 && r.out.Events[i].File == r.file; i-- {
 		fix(r.out.Events[i].File, r.out.Events[i].Rank, &r.out.Events[i].After)
 	}

@@ -51,6 +51,9 @@ type traceKey struct {
 func (r *reader) readTrace(h head, msg string, pl fact.Place) int {
 	k := r.traceKey(h)
 	t := r.traces[k]
+	if t == nil || t.open == 0 {
+		t = r.unlabelled(k, msg, pl, t)
+	}
 	if strings.Contains(msg, "Traceback (most recent call last)") {
 		if t == nil || pl.Line-t.last > 400 {
 			t = &trace{start: pl.Line, spawn: -1}
@@ -107,7 +110,7 @@ func (r *reader) readTrace(h head, msg string, pl fact.Place) int {
 		return -1
 	}
 	if strings.HasPrefix(msg, "  ") || strings.HasPrefix(msg, "❱") || msg == "" || msg[0] == '^' || msg[0] == '~' {
-		if t.code && len(t.frames) > 0 && strings.TrimSpace(msg) != "" {
+		if t.code && len(t.frames) > 0 && strings.Trim(msg, " ^~") != "" {
 			t.frames[len(t.frames)-1].Code = fact.Clip(r.mask(strings.TrimSpace(msg)), 200)
 			t.code = false
 		}
@@ -127,6 +130,19 @@ func (r *reader) readTrace(h head, msg string, pl fact.Place) int {
 	}
 	t.open--
 	return r.addException(h, t, m[1], m[2], pl)
+}
+
+// unlabelled finds the traceback without labels that a line goes on whose text
+// happens to name a rank: "ValueError: bad batch on rank 1".
+func (r *reader) unlabelled(k traceKey, msg string, pl fact.Place, t *trace) *trace {
+	if k.rank < 0 {
+		return t
+	}
+	k.rank = -1
+	if o := r.traces[k]; o != nil && o.open > 0 && len(o.frames) > 0 && pl.Line-o.last <= 4 && (strings.HasPrefix(msg, "    ") || excLine.MatchString(msg)) {
+		return o
+	}
+	return t
 }
 
 // ncclLast reports NCCL's own words, which stand after "Last error:" in the
@@ -194,13 +210,13 @@ func (r *reader) addException(h head, t *trace, typ, msg string, pl fact.Place) 
 		// The newest takes the last place: how a job ended must stay known.
 		r.dropped++
 		i := maxExceptions - 1
-		e.After = r.progressMark(pl.Rank)
+		e.After, e.Rest = r.progressMark(pl.Rank), r.wentMark(pl)
 		r.out.Exceptions[i] = e
 		r.lastExc, r.lastExcLine = i, pl.Line
 		return i
 	}
 	r.excSeen[key] = len(r.out.Exceptions)
-	e.After = r.progressMark(pl.Rank)
+	e.After, e.Rest = r.progressMark(pl.Rank), r.wentMark(pl)
 	r.out.Exceptions = append(r.out.Exceptions, e)
 	r.lastExc, r.lastExcLine = len(r.out.Exceptions)-1, pl.Line
 	return r.lastExc
