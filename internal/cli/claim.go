@@ -83,6 +83,19 @@ func (c claim) take() bool {
 	return os.Getenv("SLURM_PROCID") == "0" // nowhere to write
 }
 
+// taken reports whether a task has spoken already.
+func (c claim) taken() bool {
+	if c.job == "" {
+		return false
+	}
+	for _, dir := range c.dirs {
+		if _, err := os.Stat(filepath.Join(dir, c.name)); err == nil && own(filepath.Dir(filepath.Dir(dir))) {
+			return true
+		}
+	}
+	return false
+}
+
 // own reports that a folder is this user's and no link: others can make folders
 // in the temporary one.
 func own(dir string) bool {

@@ -162,7 +162,7 @@ func (a *app) guard(ctx context.Context, m *source.Machine, argv []string, warnO
 	title := render.Clean(diag.Title(base, f, a.lang), false)
 	if !certain || warnOnly {
 		if rank := m.Getenv("SLURM_PROCID"); certain || rank == "" || rank == "0" {
-			fmt.Fprintf(a.Err, a.tr("ncclinic run: %s[%s] %s; going on\n", "ncclinic run：%s[%s] %s；继续运行\n"), taskName(m), f.ID, title)
+			fmt.Fprintf(a.Err, a.tr("ncclinic run: %s[%s] %s; going on\n", "ncclinic run：%s[%s] %s；继续运行\n"), a.taskName(m), f.ID, title)
 		}
 		return nil
 	}
@@ -172,7 +172,7 @@ func (a *app) guard(ctx context.Context, m *source.Machine, argv []string, warnO
 			return err
 		}
 	}
-	fmt.Fprintf(a.Err, a.tr("ncclinic run: %s[%s] %s; %s was not started (--warn-only starts it all the same)\n", "ncclinic run：%s[%s] %s；没有启动 %s（--warn-only 可强制启动）\n"), taskName(m), f.ID, title, render.Clean(filepath.Base(argv[0]), false))
+	fmt.Fprintf(a.Err, a.tr("ncclinic run: %s[%s] %s; %s was not started (--warn-only starts it all the same)\n", "ncclinic run：%s[%s] %s；没有启动 %s（--warn-only 可强制启动）\n"), a.taskName(m), f.ID, title, render.Clean(filepath.Base(argv[0]), false))
 	return exitError(exitFound)
 }
 
@@ -209,12 +209,12 @@ func taskFacts(ctx context.Context, m *source.Machine, argv []string, limit time
 }
 
 // taskName says which task speaks: "task 3 on n2: ".
-func taskName(m *source.Machine) string {
+func (a *app) taskName(m *source.Machine) string {
 	rank, node := m.Getenv("SLURM_PROCID"), m.Getenv("SLURMD_NODENAME")
 	if rank == "" || node == "" {
 		return ""
 	}
-	return render.Clean(fmt.Sprintf("task %s on %s: ", rank, node), false)
+	return render.Clean(fmt.Sprintf(a.tr("task %s on %s: ", "%[2]s 上的任务 %[1]s："), rank, node), false)
 }
 
 // launchers start Python programs that use torch.

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ncclinic/ncclinic/internal/collect/logs"
@@ -29,14 +27,14 @@ import (
 // when the command could not be started: else this process ends as it did.
 func (a *app) supervise(m *source.Machine, argv, env []string, tail int) error {
 	debug.FreeOSMemory() // what the guard needed is not needed while the command runs
-	before := oomKills(m)
+	before := readOOM(m)
 	end, err := run.Supervise(argv, env, tail)
 	if err != nil {
 		fmt.Fprintf(a.Err, "ncclinic run: %s\n", render.Clean(err.Error(), false))
 		return exitError(run.ExecStatus(err))
 	}
 	if end.Signal != 0 || end.Code != 0 {
-		a.explainTask(m, argv, end, oomKills(m)-before)
+		a.explainTask(m, argv, end, readOOM(m).since(before))
 	}
 	end.Die()
 	return nil
@@ -47,7 +45,7 @@ const explainLimit = 20 * time.Second
 
 // explainTask says why the command of this task failed, unless another task of
 // the job has said so.
-func (a *app) explainTask(m *source.Machine, argv []string, end run.Ended, kills int) {
+func (a *app) explainTask(m *source.Machine, argv []string, end run.Ended, oom oomKills) {
 	defer func() {
 		if p := recover(); p != nil { // never in the way of the command's status
 			fmt.Fprintf(a.Err, "ncclinic run: internal error: %v\n", p)
@@ -55,20 +53,21 @@ func (a *app) explainTask(m *source.Machine, argv []string, end run.Ended, kills
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), explainLimit)
 	defer cancel()
-	how := fmt.Sprintf(a.tr("exit status %d", "退出状态 %d"), end.Code)
-	if end.Signal != 0 {
-		how = fmt.Sprintf(a.tr("killed by signal %d", "被信号 %d 终止"), end.Signal)
+	how := a.howEnded(end)
+	who := a.taskName(m) + render.Clean(filepath.Base(argv[0]), false)
+	killed := sentSignals[end.Signal] && oom.here == 0
+	// Somebody ended it: the scheduler because another task failed, a time limit, a person.
+	if killed && !a.worth(end) {
+		a.sayKilled(ctx, m, who, end, oom)
+		return
 	}
-	who := taskName(m) + render.Clean(filepath.Base(argv[0]), false)
-	if end.Signal == 15 || end.Signal == 9 && kills == 0 {
-		// Somebody ended it: the scheduler because another task failed, a time limit, a person.
-		if len(end.Streams) == 0 || !a.worth(end) {
-			return
-		}
-	}
-	rep, texts, err := a.explainEnd(ctx, m, argv, end, kills)
+	rep, texts, err := a.explainEnd(ctx, m, argv, end, oom.here)
 	if err != nil {
 		fmt.Fprintf(a.Err, "ncclinic run: %v\n", err)
+		return
+	}
+	if rep.Cause == nil && killed {
+		a.sayKilled(ctx, m, who, end, oom)
 		return
 	}
 	if rep.Cause == nil {
@@ -151,47 +150,13 @@ func taskInputs(m *source.Machine, end run.Ended) []logs.Input {
 func addEnd(l *fact.Logs, end run.Ended, kills int) {
 	l.Files = append(l.Files, fact.LogFile{Path: "ncclinic run", Kind: fact.KindListing, Rank: -1})
 	at := fact.Place{File: len(l.Files) - 1, Line: 1, Rank: -1, Local: -1, Task: -1}
-	code := end.Code
+	x := fact.Exit{Place: at, By: "shell", Code: end.Code}
 	if end.Signal != 0 {
-		code = -end.Signal
+		x.Code, x.Words = -end.Signal, fmt.Sprintf("killed by signal %d%s", end.Signal, signalName(end.Signal))
 	}
-	l.Exits = append(l.Exits, fact.Exit{Place: at, By: "shell", Code: code})
+	l.Exits = append(l.Exits, x)
 	if kills > 0 {
 		l.Listing.Facts = append(l.Listing.Facts, fact.Said{Place: at, Kind: kind.Sacct, V: "OUT_OF_MEMORY",
 			Text: fmt.Sprintf("the memory cgroup of this task counted %d OOM kills while it ran", kills)})
 	}
-}
-
-// oomKills reads how often the kernel killed in the memory cgroup of this process.
-func oomKills(m *source.Machine) int {
-	raw, err := source.ReadHead(m.FS, "/proc/self/cgroup", 64<<10)
-	if err != nil {
-		return 0
-	}
-	for _, l := range strings.Split(string(raw), "\n") {
-		f := strings.SplitN(l, ":", 3)
-		if len(f) != 3 {
-			continue
-		}
-		file := ""
-		switch {
-		case f[0] == "0" && f[1] == "":
-			file = path.Join("/sys/fs/cgroup", f[2], "memory.events")
-		case f[1] == "memory":
-			file = path.Join("/sys/fs/cgroup/memory", f[2], "memory.oom_control")
-		default:
-			continue
-		}
-		text, err := source.ReadHead(m.FS, file, 4096)
-		if err != nil {
-			continue
-		}
-		for _, l := range strings.Split(string(text), "\n") {
-			if v, ok := strings.CutPrefix(l, "oom_kill "); ok {
-				n, _ := strconv.Atoi(strings.TrimSpace(v))
-				return n
-			}
-		}
-	}
-	return 0
 }

@@ -6,9 +6,12 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -89,8 +92,8 @@ func noteSignals() (int, error) {
 	return p[0], nil
 }
 
-// forward reads the pipe and passes signals on.
-func forward(fd int, send func(syscall.Signal)) {
+// forward reads the pipe, notes what came and passes on what the command has not got.
+func forward(fd int, note func(Heard), send func(syscall.Signal)) {
 	var info [siginfoSize]byte
 	for {
 		n, err := syscall.Read(fd, info[:])
@@ -102,22 +105,66 @@ func forward(fd int, send func(syscall.Signal)) {
 		}
 		sig := syscall.Signal(binary.NativeEndian.Uint32(info[0:]))
 		code := int32(binary.NativeEndian.Uint32(info[8:]))
-		from := int(binary.NativeEndian.Uint32(info[16:]))
-		if code > 0 || sentToAll(from) {
-			continue // code above 0: the kernel, for a terminal's whole group
+		h := Heard{Signal: int(sig), From: Terminal, All: code > 0} // code above 0: the kernel, for a terminal's whole group
+		if !h.All {
+			h.From, h.All = sender(int(binary.NativeEndian.Uint32(info[16:])))
 		}
-		send(sig)
+		note(h)
+		if !h.All {
+			send(sig)
+		}
 	}
 }
 
-// sentToAll reports whether a sender signals all processes of the step: it is
-// slurmstepd, or nobody that this process may see (outside of its container).
-func sentToAll(pid int) bool {
+// sender returns the name of the process that sent a signal, and whether it
+// signals all processes of the step: it is slurmstepd, or nobody that this process
+// may see (outside of its container).
+func sender(pid int) (string, bool) {
 	if pid == 0 {
-		return os.Getenv("SLURM_JOB_ID") != ""
+		return "", os.Getenv("SLURM_JOB_ID") != ""
 	}
 	comm, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
-	return err == nil && strings.HasPrefix(string(comm), "slurmstepd")
+	if err != nil {
+		return "", false
+	}
+	name := strings.TrimSpace(string(comm))
+	return name, strings.HasPrefix(name, Stepd)
+}
+
+// maxHeard bounds what is kept of signals.
+const maxHeard = 64
+
+// ears keep the signals that came.
+type ears struct {
+	mu  sync.Mutex
+	all []Heard
+}
+
+func (e *ears) note(h Heard) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.all) == maxHeard {
+		copy(e.all, e.all[1:])
+		e.all = e.all[:maxHeard-1]
+	}
+	e.all = append(e.all, h)
+}
+
+// straggler is how long the same signal may take to arrive here too: whoever
+// signals all processes of a step takes one after the other.
+const straggler = 100 * time.Millisecond
+
+// heard returns what came, the signal that ended the command first when it is to
+// come: a sender that is gone by now has been looked up when it did.
+func (e *ears) heard(ended int) []Heard {
+	for end := time.Now().Add(straggler); ; time.Sleep(5 * time.Millisecond) {
+		e.mu.Lock()
+		all := slices.Clone(e.all)
+		e.mu.Unlock()
+		if ended == 0 || ended == int(syscall.SIGKILL) || time.Now().After(end) || slices.ContainsFunc(all, func(h Heard) bool { return h.Signal == ended }) {
+			return all
+		}
+	}
 }
 
 // dieFrom ends this process by a signal.

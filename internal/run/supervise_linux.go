@@ -45,7 +45,8 @@ func Supervise(argv, env []string, tail int) (Ended, error) {
 	if err := cmd.Start(); err != nil {
 		return Ended{}, err
 	}
-	go forward(fd, func(sig syscall.Signal) { _ = cmd.Process.Signal(sig) }) // of one that has ended: an error
+	var ears ears
+	go forward(fd, ears.note, func(sig syscall.Signal) { _ = cmd.Process.Signal(sig) }) // of one that has ended: an error
 	for _, t := range tees {
 		t.start()
 	}
@@ -64,6 +65,7 @@ func Supervise(argv, env []string, tail int) (Ended, error) {
 	} else {
 		out.Code = ws.ExitStatus()
 	}
+	out.Heard = ears.heard(out.Signal)
 	for _, t := range tees {
 		text, missing := t.tape.Bytes()
 		out.Streams = append(out.Streams, Captured{t.name, text, missing})

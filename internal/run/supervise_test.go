@@ -45,6 +45,9 @@ func TestMain(m *testing.M) {
 				os.Exit(98)
 			}
 		}
+		if h, ok := end.Got(end.Signal); kept != "" && os.WriteFile(kept+".heard", fmt.Append(nil, h.From, " ", h.All, " ", ok), 0o600) != nil {
+			os.Exit(98)
+		}
 		end.Die()
 	}
 	os.Exit(m.Run())
@@ -284,6 +287,24 @@ func TestSignalsArePassedOnOnce(t *testing.T) {
 	rest, _ := io.ReadAll(r)
 	if ws := status(t, cmd.Wait()); ws.ExitStatus() != 6 || string(rest) != "term\n" {
 		t.Errorf("%q, %#x", rest, ws)
+	}
+}
+
+// TestWhoSentTheSignal: what came to the supervisor too, and from whom.
+func TestWhoSentTheSignal(t *testing.T) {
+	for _, tt := range []struct{ name, script, want string }{
+		{"the command itself", "kill -TERM $$", " false false"},
+		{"SIGKILL", "kill -KILL $$", " false false"},
+		// $PPID is the supervisor, which passes on what sh sent it.
+		{"to the supervisor", "kill -TERM $PPID; while :; do sleep 0.02; done", "sh false true"},
+	} {
+		kept := filepath.Join(t.TempDir(), "kept")
+		cmd := guarded(t, "explain", "/bin/sh", "-c", tt.script)
+		cmd.Env = append(cmd.Env, "NCCLINIC_TEST_KEPT="+kept)
+		_ = cmd.Run()
+		if b, err := os.ReadFile(kept + ".heard"); err != nil || string(b) != tt.want {
+			t.Errorf("%s: %q, %v; want %q", tt.name, b, err, tt.want)
+		}
 	}
 }
 
