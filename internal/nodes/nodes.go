@@ -5,6 +5,7 @@ package nodes
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -89,6 +90,7 @@ func onGroups(set *diag.Set, s *fact.NodeSet, rep *diag.Report) (judged int, out
 	type hit struct {
 		f     diag.Finding
 		nodes []string
+		vary  bool // the particulars are not the same on all of them
 	}
 	at := map[key]*hit{}
 	var order []key
@@ -131,6 +133,7 @@ func onGroups(set *diag.Set, s *fact.NodeSet, rep *diag.Report) (judged int, out
 					h.f.Evidence[j].Node = names[0]
 				}
 			}
+			h.vary = h.vary || !sameArgs(h.f.Args, f.Args)
 			h.nodes = append(h.nodes, names...)
 		}
 	}
@@ -143,6 +146,9 @@ func onGroups(set *diag.Set, s *fact.NodeSet, rep *diag.Report) (judged int, out
 		}
 		args["nodes"] = hostlist.Fold(h.nodes)
 		args["node_count"] = fmt.Sprint(len(h.nodes))
+		if h.vary {
+			args["told_of"] = h.nodes[0]
+		}
 		if len(h.nodes) == total {
 			args["nodes_all"] = "1"
 		} else {
@@ -159,6 +165,25 @@ func onGroups(set *diag.Set, s *fact.NodeSet, rep *diag.Report) (judged int, out
 	}
 	return judged, out
 }
+
+// sameArgs compares the particulars of one finding on two nodes; the node itself is none.
+func sameArgs(a, b diag.Args) bool {
+	return maps.Equal(without(a, "node"), without(b, "node"))
+}
+
+func without(a diag.Args, key string) diag.Args {
+	if _, has := a[key]; !has {
+		return a
+	}
+	out := maps.Clone(a)
+	delete(out, key)
+	return out
+}
+
+// Merged are the arguments that a finding gets when those of several nodes become
+// one: on which nodes it was found, how many these are, whether it was on all, and
+// of which its particulars are when they are not the same everywhere.
+var Merged = []string{"nodes", "node_count", "nodes_all", "told_of"}
 
 func statusRank(s string) int {
 	switch s {

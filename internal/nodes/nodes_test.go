@@ -137,3 +137,47 @@ func TestExcludeIsTheSmallerPart(t *testing.T) {
 		t.Errorf("exclude %q, %s", r.Nodes.Exclude, ids(r))
 	}
 }
+
+// TestParticularsOfOneNode: two nodes have the same fault in different ways; the
+// words are those of one, which is named.
+func TestParticularsOfOneNode(t *testing.T) {
+	wrong := func(name string) *fact.Bundle {
+		return facts(t, `{host: {os: {v: linux}}, node: {ifaces: {v: [{name: eth0, up: true, addrs: [10.1.0.7/16]}]}}, slurm: {job: {v: "3"}, where: step, nodes: {v: 3}}, env: [{name: NCCL_SOCKET_IFNAME, value: `+name+`}]}`)
+	}
+	s := set(3, fact.NodeGroup{Nodes: "n1", Count: 1, Bundle: wrong("ib7")}, fact.NodeGroup{Nodes: "n2", Count: 1, Bundle: wrong("ib8")}, fact.NodeGroup{Nodes: "n3", Count: 1, Bundle: facts(t, cudaBuild)})
+	r := judge(t, s)
+	f := r.Top()
+	if f == nil || f.Args["value"] != "ib7" || f.Args["told_of"] != "n1" || f.Args["nodes"] != "n[1-2]" {
+		t.Fatalf("%s: %+v", ids(r), f)
+	}
+	s = set(2, fact.NodeGroup{Nodes: "n1", Count: 1, Bundle: wrong("ib7")}, fact.NodeGroup{Nodes: "n2", Count: 1, Bundle: wrong("ib7")})
+	if r = judge(t, s); r.Top().Args["told_of"] != "" {
+		t.Errorf("%+v", r.Top().Args)
+	}
+}
+
+// TestMergedArgs: a rule for one node must not use a name that the merging gives
+// another meaning.
+func TestMergedArgs(t *testing.T) {
+	base, err := rules.Load(rules.Embedded(), "test", rules.Allocation...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, f := range base.Files {
+		if f.Family() != "install" && f.Family() != "node" {
+			continue
+		}
+		for _, lang := range []string{"en", "zh"} {
+			text, _ := f.Text(lang)
+			all := text.Title + text.Message
+			for _, s := range text.Sections {
+				all += s
+			}
+			for _, name := range nodes.Merged {
+				if strings.Contains(all, "{"+name+"}") {
+					t.Errorf("%s, %s: {%s} is where a finding stands", id, lang, name)
+				}
+			}
+		}
+	}
+}

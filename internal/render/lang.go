@@ -23,14 +23,14 @@ func Lang(flag string, getenv func(string) string) string {
 
 // words are the renderer's own words; everything else is prose of rules.
 type words struct {
-	verdict                                                                                          map[string]string
-	certainty, actor, severity                                                                       map[string]string
-	okTitle, okFilesTitle                                                                            string
-	unknownTitle, undecidedTitle, undecidedWhy, noOutputTitle, cutOffTitle, candidates               string
-	evidence, why, fix, decide, also, follows, notes                                                 string
-	notLooked, nameNode, leaveOut, onAll, onNodes, rulesOf, ruleOf, unreadable, lookedAt, more, rank string
-	node, verboseHint, plannerHint, ranClean                                                         string
-	colon, comma                                                                                     string
+	verdict                                                                                                  map[string]string
+	certainty, actor, severity                                                                               map[string]string
+	okTitle, okFilesTitle                                                                                    string
+	unknownTitle, undecidedTitle, undecidedWhy, noOutputTitle, cutOffTitle, candidates                       string
+	evidence, why, fix, decide, also, follows, notes                                                         string
+	notLooked, nameNode, leaveOut, onAll, onNodes, toldOf, rulesOf, ruleOf, unreadable, lookedAt, more, rank string
+	node, verboseHint, plannerHint, ranClean                                                                 string
+	colon, comma                                                                                             string
 }
 
 var english = words{
@@ -48,7 +48,7 @@ var english = words{
 	cutOffTitle:    "The output ends in the middle of the work and does not say why",
 	undecidedWhy:   "%s; what was given does not decide why", candidates: "Possible causes",
 	evidence: "Evidence", why: "Why", fix: "Fix", decide: "To be sure", also: "Also found", follows: "Follows from it", notes: "Notes",
-	notLooked: "Not looked at", nameNode: "whether it works on a node: --driver, --gpu or --with-node says on which", leaveOut: "Leave out of the next job", onAll: "on all %s nodes that reported", onNodes: "on %s of %d nodes: %s", rulesOf: "%d rules: %s", ruleOf: "%d rule: %s", unreadable: "Could not be read", lookedAt: "Looked at",
+	notLooked: "Not looked at", nameNode: "whether it works on a node: --driver, --gpu or --with-node says on which", leaveOut: "Leave out of the next job", onAll: "on all %s nodes that reported", onNodes: "on %s of %d nodes: %s", toldOf: "; the particulars are those of %s", rulesOf: "%d rules: %s", ruleOf: "%d rule: %s", unreadable: "Could not be read", lookedAt: "Looked at",
 	more: "and %d more", rank: "rank", node: "node", ranClean: "%d rules looked and found nothing",
 	plannerHint: "%s plans the whole change: other builds that would do, pins, the proof, the way back",
 	verboseHint: "ncclinic -v lists the facts; ncclinic rules %s explains the cause",
@@ -70,7 +70,7 @@ var chinese = words{
 	cutOffTitle:    "输出在运行中途中断，其中没有说明原因",
 	undecidedWhy:   "%s；仅凭所给内容无法判断具体原因", candidates: "可能的原因",
 	evidence: "证据", why: "原因", fix: "解决办法", decide: "如何确认", also: "同时发现", follows: "由此引起", notes: "说明",
-	notLooked: "未检查的项目", nameNode: "能否在某个节点上运行：用 --driver、--gpu 或 --with-node 指定节点", leaveOut: "下次提交时排除", onAll: "全部 %s 个已报告的节点", onNodes: "%[2]d 个节点中的 %[1]s 个：%[3]s", rulesOf: "%d 条规则：%s", ruleOf: "%d 条规则：%s", unreadable: "无法读取", lookedAt: "检查对象",
+	notLooked: "未检查的项目", nameNode: "能否在某个节点上运行：用 --driver、--gpu 或 --with-node 指定节点", leaveOut: "下次提交时排除", onAll: "全部 %s 个已报告的节点", onNodes: "%[2]d 个节点中的 %[1]s 个：%[3]s", toldOf: "；以下为 %s 的情况", rulesOf: "%d 条规则：%s", ruleOf: "%d 条规则：%s", unreadable: "无法读取", lookedAt: "检查对象",
 	more: "另有 %d 处", rank: "rank", node: "节点", ranClean: "%d 条规则检查后未发现问题",
 	plannerHint: "%s 给出完整方案：其他可行的构建、版本锁定、验证和恢复方法",
 	verboseHint: "ncclinic -v 列出全部事实；ncclinic rules %s 解释该原因",

@@ -57,10 +57,14 @@ func (x *textReport) place(f *diag.Finding) string {
 	if x.rep.Nodes == nil || f.Args["node_count"] == "" {
 		return ""
 	}
-	if f.Args["nodes_all"] != "" {
-		return fmt.Sprintf(x.ui.onAll, f.Args["node_count"])
+	told := ""
+	if n := f.Args["told_of"]; n != "" {
+		told = fmt.Sprintf(x.ui.toldOf, Clean(n, false))
 	}
-	return fmt.Sprintf(x.ui.onNodes, f.Args["node_count"], x.rep.Nodes.Reported, Clean(f.Args["nodes"], false))
+	if f.Args["nodes_all"] != "" {
+		return fmt.Sprintf(x.ui.onAll, f.Args["node_count"]) + told
+	}
+	return fmt.Sprintf(x.ui.onNodes, f.Args["node_count"], x.rep.Nodes.Reported, Clean(f.Args["nodes"], false)) + told
 }
 
 // exclude tells which nodes to leave out of the next job.

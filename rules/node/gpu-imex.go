@@ -18,7 +18,7 @@ var _ = Checks.Add("gpu-imex", func(b *fact.Bundle, r *diag.Reporter) {
 	}
 	for _, g := range b.Node.GPUs.V {
 		if strings.Contains(g.Name, "GB200") || strings.Contains(g.Name, "GB300") {
-			r.Hit("gpu-fabric-manager", diag.Possible, diag.Args{"gpu": g.Name, "nodes": itoa(nodes), "imex": "1"}, b.Node.IMEX.At, b.Node.GPUs.At).
+			r.Hit("gpu-fabric-manager", diag.Possible, diag.Args{"gpu": g.Name, "job_nodes": itoa(nodes), "imex": "1"}, b.Node.IMEX.At, b.Node.GPUs.At).
 				Need("nvidia-imex-ctl -N")
 			return
 		}

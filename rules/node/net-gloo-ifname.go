@@ -19,7 +19,7 @@ var _ = Checks.Add("net-gloo-ifname", func(b *fact.Bundle, r *diag.Reporter) {
 	}
 	ifs := b.Node.Ifaces.V
 	c := netsel.SelectGloo(ifs, v)
-	a := diag.Args{"value": v, "var": "GLOO_SOCKET_IFNAME", "have": ifaceNames(ifs), "good": goodIface(ifs), "nodes": itoa(nodesOf(b, 1))}
+	a := diag.Args{"value": v, "var": "GLOO_SOCKET_IFNAME", "have": ifaceNames(ifs), "good": goodIface(ifs), "job_nodes": itoa(nodesOf(b, 1))}
 	at := fact.EnvVarAt("GLOO_SOCKET_IFNAME", v)
 	if len(c.Bad) > 0 {
 		a["bad"] = strings.Join(c.Bad, ", ")

@@ -24,7 +24,7 @@ var _ = Checks.Add("net-ifname-loopback", func(b *fact.Bundle, r *diag.Reporter)
 			return
 		}
 	}
-	a := diag.Args{"value": v, "bad": strings.Join(c.Names, ", "), "nodes": itoa(nodes), "have": ifaceNames(ifs), "good": goodIface(ifs)}
+	a := diag.Args{"value": v, "bad": strings.Join(c.Names, ", "), "job_nodes": itoa(nodes), "have": ifaceNames(ifs), "good": goodIface(ifs)}
 	cert := diag.Proven
 	if set && !c.Default {
 		a["var"] = "NCCL_SOCKET_IFNAME"

@@ -13,5 +13,5 @@ var _ = Checks.Add("rdzv-localhost", func(b *fact.Bundle, r *diag.Reporter) {
 	if nodes < 2 || v != "localhost" && v != "::1" && !strings.HasPrefix(v, "127.") {
 		return
 	}
-	r.Hit("rdzv-master-is-localhost", diag.Likely, diag.Args{"value": v, "nodes": itoa(nodes)}, fact.EnvVarAt("MASTER_ADDR", v), b.Slurm.Nodes.At)
+	r.Hit("rdzv-master-is-localhost", diag.Likely, diag.Args{"value": v, "job_nodes": itoa(nodes)}, fact.EnvVarAt("MASTER_ADDR", v), b.Slurm.Nodes.At)
 })

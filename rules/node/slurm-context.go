@@ -17,7 +17,7 @@ var _ = Checks.Add("slurm-context", func(b *fact.Bundle, r *diag.Reporter) {
 		return
 	}
 	if in, known := inHostList(list, host); known && !in {
-		r.Hit("slurm-context", diag.Likely, diag.Args{"variant": "salloc", "job": b.Slurm.Job.V, "host": host, "nodes": fact.Clip(list, 200)},
+		r.Hit("slurm-context", diag.Likely, diag.Args{"variant": "salloc", "job": b.Slurm.Job.V, "host": host, "job_nodes": fact.Clip(list, 200)},
 			b.Slurm.NodeList.At, b.Host.Name.At).Need("srun ncclinic check")
 	}
 })
