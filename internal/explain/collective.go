@@ -115,6 +115,12 @@ func (v *view) collectives() {
 		v.add(c)
 		return
 	}
+	if c, ok := v.unequalLoaders(); ok {
+		c.ev = append(evOf(rows, 2), c.ev...)
+		c.at = rows[0].Place
+		v.add(c)
+		return
+	}
 	if c, ok := v.slowRank(rows); ok {
 		c.ev = append(evOf(rows, 2), c.ev...)
 		c.at = rows[0].Place

@@ -132,6 +132,9 @@ type Stream struct {
 	First Place  `json:"first"`
 	Last  Place  `json:"last"`
 	Text  string `json:"text,omitempty"` // the last progress line
+	// Done of Total batches, as the last line says that counts them; 0: none does.
+	Done  int `json:"done,omitempty"`
+	Total int `json:"total,omitempty"`
 }
 
 // ShellCmd is a command line in a pasted session or from set -x.

@@ -669,6 +669,30 @@ func (r *reader) progress(h head, msg string, pl fact.Place) {
 	s.Lines++
 	s.Last = pl
 	s.Text = fact.Clip(msg, 160)
+	if done, total, ok := batches(msg); ok {
+		s.Done, s.Total = done, total
+	}
+}
+
+// batches reads "311/312" out of a progress line: the last such pair before the
+// words, which counts batches where an epoch is counted too.
+func batches(msg string) (done, total int, ok bool) {
+	for i := 0; i < len(msg) && i < 160; i++ {
+		a, n, good := num(msg[i:], 1, 9)
+		if !good {
+			continue
+		}
+		start := i
+		if i += n; i >= len(msg) || msg[i] != '/' || start > 0 && (msg[start-1] == '/' || msg[start-1] == '.' || msg[start-1] == '-') {
+			continue
+		}
+		b, n, good := num(msg[i+1:], 1, 9)
+		if end := i + 1 + n; good && b > 1 && a <= b && (end == len(msg) || msg[end] != '/' && msg[end] != '.' && msg[end] != '-') {
+			done, total, ok = a, b, true
+		}
+		i += n
+	}
+	return done, total, ok
 }
 
 var ncclRankRe = lazyre.New(`\brank (\d+) nranks (\d+)`)
