@@ -78,6 +78,7 @@ var truths = []truth{
 	{"sbatch-export-list", "#!/bin/bash\n#SBATCH --export=X=1\nexport PATH=FAKE:/usr/bin:/bin\nexport LATER=kept\nsrun bash -c 'echo later=$LATER'\n",
 		"#!/bin/bash\n#SBATCH --export=ALL,X=1\nexport PATH=FAKE:/usr/bin:/bin\nexport LATER=kept\nsrun bash -c 'echo later=$LATER'\n", lacks("later=kept"), ""},
 	{"ntasks-below-nodes", "#!/bin/bash\n#SBATCH -N 3\n#SBATCH -n 2\necho nodes=$SLURM_NNODES\n", "#!/bin/bash\n#SBATCH -N 3\n#SBATCH -n 3\necho nodes=$SLURM_NNODES\n", lacks("nodes=3"), ""},
+	{"nodelist-exceeds-nodes", "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --nodelist=n[1-2]\necho list=$SLURM_JOB_NODELIST\n", "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --nodelist=n[1-2]\necho list=$SLURM_JOB_NODELIST\n", lacks("list=n[1-2]"), ""},
 	{"step-exceeds-allocation", "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --ntasks=1\nexport PATH=FAKE:$PATH\nsrun -n 8 python train.py\n",
 		"#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --ntasks=8\nexport PATH=FAKE:$PATH\nsrun -n 8 python train.py\n", shows("More processors requested than permitted"), ""},
 	{"exclusive-without-gres", "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --exclusive\nexport PATH=FAKE:$PATH NCCL_DEBUG=WARN\nsrun -n 1 python train.py\n",

@@ -410,6 +410,8 @@ type Launch struct {
 	NoPython   bool `json:"noPython,omitempty"`
 	MultiGPU   bool `json:"multiGPU,omitempty"` // accelerate --multi_gpu
 
+	Strange []Word `json:"strange,omitempty"` // options before the program that the launcher does not have
+
 	Program string `json:"program,omitempty"` // what it starts
 	Args    []Word `json:"args,omitempty"`    // of the program
 	Open    bool   `json:"open,omitempty"`    // its options could not be followed: a flag may be there

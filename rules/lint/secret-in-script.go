@@ -25,7 +25,7 @@ var _ = Checks.Add("secret-in-script", func(c *Ctx) {
 				continue
 			}
 			tok := string(l[m[2]:m[3]])
-			if fake(tok) || x.has == "wandb" && commitBefore(low[m[0]:m[2]]) {
+			if fake(tok) || x.has == "wandb" && commitBefore(low[m[0]:m[2]]) || x.has == "wandb_v1_" && !mixed(tok[len(x.has):]) {
 				continue
 			}
 			h := c.Hit(at(n, m[2]+1), "mask", tok[:4]+"…")
@@ -43,6 +43,7 @@ var secretShapes = []struct {
 	{"wandb_api_key", lazyre.New(`(?i)WANDB_API_KEY["']?\s*[=:]\s*["']?([0-9a-f]{40})\b`)},
 	{"wandb", lazyre.New(`(?i)wandb[^@]{0,60}[ ="'(,]([0-9a-f]{40})\b`)},
 	{"wandb", lazyre.New(`(?i)wandb\s+login\s+(?:--relogin\s+|--\S+\s+)*["']?([0-9a-f]{40})\b`)},
+	{"wandb_v1_", lazyre.New(`\b(wandb_v1_[A-Za-z0-9_]{32,})`)},
 	{"hf_", lazyre.New(`\b(hf_[A-Za-z0-9]{30,})\b`)},
 	{"akia", lazyre.New(`\b(AKIA[0-9A-Z]{16})\b`)},
 	{"gh", lazyre.New(`\b(gh[pousr]_[A-Za-z0-9]{36,})\b`)},
@@ -103,6 +104,12 @@ func fake(tok string) bool {
 		seen[tok[i]] = true
 	}
 	return len(seen) < 8
+}
+
+// mixed reports whether a text has digits, small and capital letters, as what
+// a generator makes and unlike a name.
+func mixed(s string) bool {
+	return strings.ContainsAny(s, "0123456789") && strings.ToLower(s) != s && strings.ToUpper(s) != s
 }
 
 // commitBefore reports text before 40 hexadecimal digits that makes them a

@@ -37,7 +37,8 @@ var _ = Checks.Add("slurm-var-unset", func(c *Ctx) {
 		seen[r.Name] = true
 		h := c.Hit(r.Pos, "name", r.Name, "option", opts[0])
 		q := &c.S.Request
-		if q.Nodes == 0 && q.Tasks == 0 && q.TasksPerNode == 0 && !q.GPUAsked || (r.Name == "SLURM_NTASKS" || r.Name == "SLURM_NPROCS") && !c.counts(r.Name) {
+		// A header that gives tasks per node but no nodes gets its size elsewhere.
+		if q.Nodes == 0 && q.Tasks == 0 && !q.GPUAsked || (r.Name == "SLURM_NTASKS" || r.Name == "SLURM_NPROCS") && !c.counts(r.Name) {
 			h.Sev(diag.Note)
 			h.Args["variant"] = "perhaps"
 		}

@@ -183,6 +183,7 @@ type flag struct {
 	name string // with - for _
 	val  fact.Word
 	has  bool
+	word fact.Word // as it stands
 }
 
 // flags reads a launcher's options up to the program. switches are those
@@ -217,7 +218,7 @@ func (w *walker) flags(args []fact.Word, switches string, short map[string]strin
 			if l, ok := short[n]; ok {
 				long = l
 			} else if l, ok := short[n[:min(2, len(n))]]; ok && len(n) > 2 {
-				fs = append(fs, flag{l, w.mk(n[2:], a.Pos, false), true})
+				fs = append(fs, flag{l, w.mk(n[2:], a.Pos, false), true, a})
 				continue
 			}
 		}
@@ -227,14 +228,14 @@ func (w *walker) flags(args []fact.Word, switches string, short map[string]strin
 		}
 		switch {
 		case eq:
-			fs = append(fs, flag{long, fact.Word{Pos: a.Pos, Val: v, Text: w.p.s.Show(v), Known: !fact.HasHole(v), Raw: a.Raw}, true})
+			fs = append(fs, flag{long, fact.Word{Pos: a.Pos, Val: v, Text: w.p.s.Show(v), Known: !fact.HasHole(v), Raw: a.Raw}, true, a})
 		case slices.Contains(sw, long):
-			fs = append(fs, flag{long, fact.Word{Pos: a.Pos}, false})
+			fs = append(fs, flag{long, fact.Word{Pos: a.Pos}, false, a})
 		case i+1 < len(args) && !strings.HasPrefix(args[i+1].Text, "--"):
 			i++
-			fs = append(fs, flag{long, args[i], true})
+			fs = append(fs, flag{long, args[i], true, a})
 		default:
-			fs = append(fs, flag{long, fact.Word{Pos: a.Pos}, false})
+			fs = append(fs, flag{long, fact.Word{Pos: a.Pos}, false, a})
 		}
 	}
 	return fs, nil, open
@@ -259,11 +260,22 @@ func unabbreviated(n string, full []string) string {
 	return hit
 }
 
-// torchrunOptions are those of torch/distributed/run.py of PyTorch 1.9 to 2.9.
+// torchrunOptions are those of torch/distributed/run.py of PyTorch 1.9 to 2.15.
 var torchrunOptions = strings.Fields(`nnodes nproc-per-node rdzv-backend rdzv-endpoint rdzv-id rdzv-conf standalone max-restarts
 monitor-interval start-method event-log-handler role module no-python run-path log-dir redirects tee local-ranks-filter node-rank
 master-addr master-port local-addr logs-specs numa-binding signals-to-handle duplicate-stdout-filters duplicate-stderr-filters
-virtual-local-rank use-env help`)
+virtual-local-rank log-line-prefix-template print-completion shutdown-timeout use-env help h`)
+
+// strange reports an option that torchrun does not have.
+func strange(f flag) bool {
+	switch {
+	case fact.HasHole(f.name):
+		return false
+	case strings.HasPrefix(f.word.Val, "--"):
+		return !slices.Contains(torchrunOptions, f.name)
+	}
+	return !strings.ContainsAny(f.word.Val[:min(2, len(f.word.Val))], "mtrh") // -m, -t, -r, -h
+}
 
 func programOf(l *fact.Launch, rest []fact.Word) {
 	if len(rest) > 0 {
@@ -272,7 +284,7 @@ func programOf(l *fact.Launch, rest []fact.Word) {
 }
 
 func (w *walker) torchrun(l *fact.Launch, args []fact.Word) {
-	fs, rest, open := w.flags(args, "standalone m module no-python run-path use-env virtual-local-rank h help", map[string]string{"-m": "module", "-t": "tee", "-r": "redirects"}, torchrunOptions...)
+	fs, rest, open := w.flags(args, "standalone m module no-python run-path use-env virtual-local-rank print-completion h help", map[string]string{"-m": "module", "-t": "tee", "-r": "redirects"}, torchrunOptions...)
 	l.Open = open
 	for _, f := range fs {
 		switch f.name {
@@ -294,6 +306,11 @@ func (w *walker) torchrun(l *fact.Launch, args []fact.Word) {
 			l.Standalone = true
 		case "no-python":
 			l.NoPython = true
+		}
+		// The older launcher has other options, and what stands behind words that
+		// are not known may belong to the program.
+		if l.Kind == fact.LaunchTorchrun && !open && strange(f) {
+			l.Strange = append(l.Strange, f.word)
 		}
 	}
 	programOf(l, rest)
