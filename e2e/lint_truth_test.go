@@ -71,6 +71,7 @@ var truths = []truth{
 		"#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --job-name=late\nset -e\necho name=$SLURM_JOB_NAME\n", lacks("name=late"), ""},
 	{"directive-malformed", "#!/bin/bash\n #SBATCH --nodes=2\necho nodes=$SLURM_NNODES\n", "#!/bin/bash\n#SBATCH --nodes=2\necho nodes=$SLURM_NNODES\n", lacks("nodes=2"), ""},
 	{"directive-malformed", "#!/bin/bash\n#SBATCH --nodes = 1\necho ok\n", "#!/bin/bash\n#SBATCH --nodes=1\necho ok\n", refusedWith("sbatch"), ""},
+	{"directive-malformed", "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --exclusive=yes\necho ok\n", "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --exclusive=USER\necho ok\n", refusedWith("exclusive"), ""},
 	{"removed-sbatch-option", "#!/bin/bash\n#SBATCH --workdir=/tmp\necho ok\n", "#!/bin/bash\n#SBATCH --chdir=/tmp\n#SBATCH --output=WORK/chdir.out\necho ok\n", refusedWith("unrecognized option"), ""},
 	{"sbatch-var-not-expanded", "#!/bin/bash\n#SBATCH --output=~/x-%j.out\necho ok\n", "#!/bin/bash\n#SBATCH --output=WORK/x-%j.out\necho ok\n",
 		func(j lab.Job, err error) bool { return err != nil || j.State != "COMPLETED" }, ""},

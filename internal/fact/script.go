@@ -194,6 +194,7 @@ type Hole struct {
 	Hi    int64  `json:"hi,omitempty"`
 	Range bool   `json:"range,omitempty"` // Lo and Hi bound its number
 	Width int    `json:"width,omitempty"` // digits that it always has; 0: not fixed
+	More  string `json:"more,omitempty"`  // words that may stand here, or nothing; "": not known
 }
 
 // Word is one word of a command after the expansions that could be followed.

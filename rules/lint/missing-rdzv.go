@@ -33,7 +33,10 @@ var _ = Checks.Add("missing-rdzv", func(c *Ctx) {
 			return
 		}
 		if c.rankless(l, st) {
-			c.Hit(l.Pos, "variant", "noderank", "launcher", "rank", "name", show(l), "nodes", itoa(st.EffNodes))
+			h := c.Hit(l.Pos, "variant", "noderank", "launcher", "rank", "name", show(l), "nodes", itoa(st.EffNodes))
+			if given(l.NodeRank) {
+				h.Args["variant"], h.Args["rank"] = "samerank", clip(l.NodeRank.Text, 60)
+			}
 			return
 		}
 		if !elastic(l) {
@@ -73,9 +76,9 @@ var _ = Checks.Add("missing-rdzv", func(c *Ctx) {
 })
 
 // rankless reports a launcher that meets by the static backend, the default, and
-// is not told which node it is on: each takes itself for node 0.
+// is not told which node it is on, or the same on all: each takes itself for node 0.
 func (c *Ctx) rankless(l *fact.Launch, st *fact.Step) bool {
-	if st.Unknown || st.EffNodes < 2 || st.EffTPN != 1 || l.Guessed || l.Standalone || given(l.NodeRank) || !given(l.Nnodes) || given(l.Backend) && l.Backend.Text != "static" {
+	if st.Unknown || st.EffNodes < 2 || st.EffTPN != 1 || l.Guessed || l.Standalone || given(l.NodeRank) && !c.sameRank(l.NodeRank) || !given(l.Nnodes) || given(l.Backend) && l.Backend.Text != "static" {
 		return false
 	}
 	if n, known := num(l.Nnodes); known && n < 2 || strings.Contains(l.Nnodes.Text, ":") {
@@ -88,4 +91,14 @@ func (c *Ctx) rankless(l *fact.Launch, st *fact.Step) bool {
 		return given(l.MasterAddr) && !given(l.Config) // a file may name another backend
 	}
 	return false
+}
+
+// sameRank reports a rank that is the same in the only task of each node: a
+// number, or SLURM_LOCALID.
+func (c *Ctx) sameRank(w fact.Word) bool {
+	if _, ok := num(w); ok {
+		return true
+	}
+	hs := c.S.HolesOf(w.Val)
+	return len(hs) == 1 && len([]rune(w.Val)) == 1 && hs[0].Kind == "var" && hs[0].Name == "SLURM_LOCALID" && hs[0].Step
 }

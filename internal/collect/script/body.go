@@ -313,12 +313,13 @@ func (w *walker) stmt(st *syntax.Stmt) {
 	case *syntax.IfClause:
 		w.ifClause(c)
 	case *syntax.WhileClause:
-		w.invalidate(c)
+		starts := w.beginnings(c)
+		w.invalidate(c, starts)
 		w.loop++
 		w.test(func() { w.stmts(c.Cond) })
 		w.stmts(c.Do)
 		w.loop--
-		w.invalidate(c)
+		w.invalidate(c, starts)
 	case *syntax.ForClause:
 		w.forClause(c)
 	case *syntax.CaseClause:
@@ -504,9 +505,11 @@ func (w *walker) merge(outs []*scope) {
 				same = false
 			}
 		}
-		if base, ok := commonStart(k, outs); !same && !isArr && ok {
+		if base, rest, ok := commonStart(k, outs); !same && !isArr && ok {
 			// CMD="$CMD --more" on one way: what stands before is known.
-			v = variable{val: base + " " + w.hole(fact.Hole{Kind: "var", Name: k, Text: "$" + k, Step: w.step >= 0})}
+			h := w.hole(fact.Hole{Kind: "var", Name: k, Text: "$" + k, Step: w.step >= 0})
+			w.more(h, rest)
+			v = variable{val: base + " " + h}
 		} else if !same {
 			v = variable{val: w.hole(fact.Hole{Kind: "var", Name: k, Text: "$" + k, Step: w.step >= 0}), isArr: isArr}
 			if isArr {
@@ -519,13 +522,12 @@ func (w *walker) merge(outs []*scope) {
 }
 
 // commonStart is the value that a variable has on some way through a branch,
-// when the other ways only put words behind it.
-func commonStart(name string, outs []*scope) (string, bool) {
-	base := ""
+// when the other ways only put words behind it: rest, on one of them.
+func commonStart(name string, outs []*scope) (base, rest string, ok bool) {
 	for i, o := range outs {
 		v, ok := o.get(name)
 		if !ok || v.unset || v.isArr || v.val == "" {
-			return "", false
+			return "", "", false
 		}
 		if i == 0 || len(v.val) < len(base) {
 			base = v.val
@@ -533,11 +535,15 @@ func commonStart(name string, outs []*scope) (string, bool) {
 	}
 	for _, o := range outs {
 		v, _ := o.get(name)
-		if rest, ok := strings.CutPrefix(v.val, base); !ok || rest != "" && rest[0] != ' ' {
-			return "", false
+		r, ok := strings.CutPrefix(v.val, base)
+		if !ok || r != "" && r[0] != ' ' {
+			return "", "", false
+		}
+		if len(rest) < 4096 {
+			rest += r // of all ways: any of them may be taken
 		}
 	}
-	return base, strings.Contains(base, " ") || strings.HasPrefix(base, "srun")
+	return base, rest, longCommand(variable{val: base})
 }
 
 // scope is a layer of variables; what a layer does not set shows through.
@@ -586,25 +592,110 @@ func (w *walker) exported(k string) bool {
 	return v.exported
 }
 
-// invalidate makes every variable that a loop assigns unknown.
-func (w *walker) invalidate(n syntax.Node) {
+// invalidate makes every variable that a loop assigns unknown, but for what
+// stands before words that the loop puts behind it. It runs before and after
+// what is in the loop.
+func (w *walker) invalidate(n syntax.Node, starts map[string]beginning) {
+	assigns(n, func(a *syntax.Assign) {
+		k := a.Name.Value
+		v, _ := w.env.get(k)
+		if st, ok := starts[k]; ok {
+			if rest := strings.TrimPrefix(v.val, st.val); rest != "" {
+				w.more(st.hole, strings.ReplaceAll(rest, st.hole, ""))
+			}
+			v.val = st.val + " " + st.hole
+		} else {
+			v.val = w.hole(fact.Hole{Kind: "var", Name: k, Text: "$" + k})
+		}
+		if v.isArr || a.Array != nil || a.Index != nil {
+			v.isArr, v.arr = true, []string{w.hole(fact.Hole{Kind: "list", Name: k, Text: "${" + k + "[@]}"})}
+		}
+		v.unset = false
+		w.env.set(k, v)
+	})
+}
+
+// more notes the words that may stand for a hole.
+func (w *walker) more(hole, words string) {
+	if hs := w.p.s.HolesOf(hole); len(hs) == 1 && len(words) < 4096 && len(w.p.s.Holes) < fact.MaxHoles {
+		hs[0].More = strings.TrimSpace(words)
+	}
+}
+
+// beginning is a command that a loop puts words behind; hole stands for these.
+type beginning struct{ val, hole string }
+
+// beginnings returns what is known of commands that a loop only puts words behind.
+func (w *walker) beginnings(n syntax.Node) map[string]beginning {
+	var out map[string]beginning
+	assigns(n, func(a *syntax.Assign) {
+		k := a.Name.Value
+		_, seen := out[k]
+		switch v, _ := w.env.get(k); {
+		case !grows(a):
+			v.val = "" // nothing is known of it
+			fallthrough
+		case !seen && longCommand(v):
+			if out == nil {
+				out = map[string]beginning{}
+			}
+			out[k] = beginning{val: v.val}
+		}
+	})
+	for k, v := range out {
+		if v.val == "" {
+			delete(out, k)
+			continue
+		}
+		v.hole = w.hole(fact.Hole{Kind: "var", Name: k, Text: "$" + k, Step: w.step >= 0})
+		out[k] = v
+	}
+	return out
+}
+
+// assigns calls f for every assignment below a node.
+func assigns(n syntax.Node, f func(a *syntax.Assign)) {
 	syntax.Walk(n, func(x syntax.Node) bool {
 		if a, ok := x.(*syntax.Assign); ok && a.Name != nil && (a.Value != nil || a.Array != nil || a.Append) {
-			k := a.Name.Value
-			v, _ := w.env.get(k)
-			v.val = w.hole(fact.Hole{Kind: "var", Name: k, Text: "$" + k})
-			if v.isArr || a.Array != nil || a.Index != nil {
-				v.isArr, v.arr = true, []string{w.hole(fact.Hole{Kind: "list", Name: k, Text: "${" + k + "[@]}"})}
-			}
-			v.unset = false
-			w.env.set(k, v)
+			f(a)
 		}
 		return true
 	})
 }
 
+// longCommand reports a value that is the beginning of a command.
+func longCommand(v variable) bool {
+	return !v.isArr && !v.unset && (strings.Contains(v.val, " ") || strings.HasPrefix(v.val, "srun"))
+}
+
+// grows reports an assignment that puts words behind the value that a variable
+// has: X="$X more", X+=" more".
+func grows(a *syntax.Assign) bool {
+	if a.Value == nil || a.Array != nil || a.Index != nil || len(a.Value.Parts) != 1 {
+		return false
+	}
+	q, ok := a.Value.Parts[0].(*syntax.DblQuoted)
+	if !ok || len(q.Parts) == 0 {
+		return false
+	}
+	parts := q.Parts
+	if !a.Append {
+		x, ok := parts[0].(*syntax.ParamExp)
+		if !ok || x.Param == nil || x.Param.Value != a.Name.Value || x.Exp != nil || x.Slice != nil || x.Repl != nil || x.Index != nil || x.Length || x.Excl {
+			return false
+		}
+		parts = parts[1:]
+	}
+	if len(parts) == 0 {
+		return false
+	}
+	l, ok := parts[0].(*syntax.Lit)
+	return ok && strings.HasPrefix(l.Value, " ")
+}
+
 func (w *walker) forClause(c *syntax.ForClause) {
-	w.invalidate(c)
+	starts := w.beginnings(c)
+	w.invalidate(c, starts)
 	w.loop++
 	switch l := c.Loop.(type) {
 	case *syntax.WordIter:
@@ -622,7 +713,7 @@ func (w *walker) forClause(c *syntax.ForClause) {
 	}
 	w.stmts(c.Do)
 	w.loop--
-	w.invalidate(c)
+	w.invalidate(c, starts)
 }
 
 func (w *walker) invalidateArith(x syntax.ArithmExpr) {

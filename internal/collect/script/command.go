@@ -551,6 +551,36 @@ func (w *walker) guess(args []fact.Word) {
 }
 
 // srun reads a step's options and follows its program.
+// sizeless lists the options that may stand for a hole, when they are known and
+// say nothing of the number of nodes and tasks: --container-mounts=$m in a loop.
+func (w *walker) sizeless(hole string, depth int) (names []string, ok bool) {
+	hs := w.p.s.HolesOf(hole)
+	if len(hs) != 1 || hs[0].More == "" || depth > 4 {
+		return nil, false
+	}
+	for _, t := range strings.Fields(hs[0].More) {
+		if onlyHole(t) {
+			more, ok := w.sizeless(t, depth+1)
+			if !ok {
+				return nil, false
+			}
+			names = append(names, more...)
+			continue
+		}
+		n, _, eq := strings.Cut(t, "=")
+		n = strings.TrimPrefix(n, "--")
+		switch {
+		case !eq || n == t || fact.HasHole(n):
+			return nil, false
+		case strings.HasPrefix(n, "container-"), n == "export", n == "mpi", n == "output", n == "error", n == "job-name", n == "cpu-bind", n == "kill-on-bad-exit", n == "wait":
+			names = append(names, n)
+		default:
+			return nil, false
+		}
+	}
+	return names, true
+}
+
 func (w *walker) srun(idx int, words []fact.Word) {
 	st := fact.Step{Pos: words[0].Pos, Tool: "srun", Cmd: idx, Outer: w.step}
 	i := 1
@@ -600,6 +630,13 @@ func (w *walker) srun(idx int, words []fact.Word) {
 		}
 		if !strings.HasPrefix(t, "-") {
 			if a.Open && onlyHole(a.Val) && i+1 < len(words) { // $SRUN_ARGS
+				if names, ok := w.sizeless(a.Val, 0); ok {
+					for _, n := range names {
+						ds(n, "", a, false)
+					}
+					i++
+					continue
+				}
 				st.Unknown = true
 				i++
 				continue

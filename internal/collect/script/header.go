@@ -109,7 +109,14 @@ func (p *parser) apply(r *fact.Request, d *fact.Directive) {
 		}
 		r.Seconds = n
 	case "exclusive":
-		r.Exclusive = d.Value == "" || d.Value == "exclusive" || d.Value == "topo"
+		switch v := strings.ToLower(d.Value); {
+		case v == "", v == "exclusive", v == "topo":
+			r.Exclusive = true
+		case v == "user", v == "mcs", v == "oversubscribe":
+			r.Exclusive = false
+		default:
+			bad("exclusive")
+		}
 	case "oversubscribe":
 		r.Exclusive = false
 	case "array":
