@@ -44,7 +44,7 @@ var _ = Checks.Add("no-gpu-requested", func(c *Ctx) {
 			return
 		}
 	}
-	if c.cpuOnly() || !c.gpuSign() || c.amd() || notTraining.MatchString(strings.ToLower(c.S.Name+" "+r.Partition+" "+r.JobName)) {
+	if c.gpusFromOutside() || c.cpuOnly() || !c.gpuSign() || c.amd() || notTraining.MatchString(strings.ToLower(c.S.Name+" "+r.Partition+" "+r.JobName)) {
 		return
 	}
 	var hit *fact.Launch
@@ -57,6 +57,19 @@ var _ = Checks.Add("no-gpu-requested", func(c *Ctx) {
 		c.Hit(hit.Pos, "program", clip(show(hit), 60))
 	}
 })
+
+// gpusFromOutside reports that the script reads a number of GPUs that it does
+// not set: who submits it gives that, and the option that asks for them.
+func (c *Ctx) gpusFromOutside() bool {
+	for i := range c.S.Reads {
+		r := &c.S.Reads[i]
+		n := strings.ToUpper(r.Name)
+		if !r.Set && !r.Dead && !r.Default && strings.Contains(n, "GPU") && !strings.HasPrefix(n, "SLURM") && !strings.HasPrefix(n, "GPU_DEVICE") && !strings.HasPrefix(n, "CUDA") && !c.assigned(r.Name) {
+			return true
+		}
+	}
+	return false
+}
 
 // notTraining are words of jobs that work on CPUs.
 var notTraining = lazyre.New(`download|prepost|preproc|prepare|tokeni|convert|cpu|archive|compile|build`)

@@ -2,6 +2,9 @@ package lint
 
 import (
 	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 var _ = Checks.Add("pip-install-in-job", func(c *Ctx) {
@@ -23,9 +26,29 @@ var _ = Checks.Add("pip-install-in-job", func(c *Ctx) {
 				tmp = true
 			}
 		}
-		if tmp || localEnv(c, x) || c.buildsEnv() {
+		if tmp || localEnv(c, x) || c.buildsEnv() || x.Cond > 0 && c.onceOnly(x) {
 			continue
 		}
 		c.Hit(x.Pos, "command", clip(cmd+" "+strings.Join(args, " "), 60))
 	}
 })
+
+// onceOnly reports a command in a branch that is taken only as long as
+// something does not exist: the environment is made by the first job.
+func (c *Ctx) onceOnly(x *fact.ScriptCmd) bool {
+	for n := x.Line; n > 0 && n > x.Line-15; n-- {
+		l := strings.TrimSpace(c.S.Line(n))
+		if l == "fi" || strings.HasPrefix(l, "else") {
+			return false
+		}
+		if strings.HasPrefix(l, "if ") && !notThere.MatchString(l) {
+			return false
+		}
+		if notThere.MatchString(l) {
+			return true
+		}
+	}
+	return false
+}
+
+var notThere = lazyre.New(`(?:\[|\btest)\s+!\s+-[def]\s`)
