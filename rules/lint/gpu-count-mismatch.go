@@ -24,6 +24,9 @@ var _ = Checks.Add("gpu-count-mismatch", func(c *Ctx) {
 		arg, asked := fact.Word{}, 0
 		if l.Kind == fact.LaunchPython {
 			arg, asked = gpuArg(l)
+			if n := hydraProcs(l); n > 0 {
+				asked, arg = n, hydraWord(l)
+			}
 		}
 		if st := c.stepOf(l); st != nil {
 			// A task for each device is how Lightning counts.
@@ -76,6 +79,10 @@ var _ = Checks.Add("gpu-count-mismatch", func(c *Ctx) {
 			return
 		}
 		st := c.stepOf(l)
+		if hydraProcs(l) > have {
+			c.Hit(arg.Pos, "nproc", itoa(asked), "gpus", itoa(have), "launcher", "hydra", "line", itoa(line))
+			return
+		}
 		perNode := st != nil && st.EffTPN == asked && strings.Contains(arg.Text, "devices")
 		if asked > have && (asked > g*max(c.nodes(), 1) || perNode) {
 			c.Hit(arg.Pos, "variant", "argument", "nproc", itoa(asked), "gpus", itoa(have), "launcher", arg.Text, "line", itoa(line))

@@ -26,12 +26,22 @@ var _ = Checks.Add("pip-install-in-job", func(c *Ctx) {
 				tmp = true
 			}
 		}
-		if tmp || localEnv(c, x) || c.buildsEnv() || x.Cond > 0 && c.onceOnly(x) {
+		if tmp || localEnv(c, x) || c.buildsEnv() && !c.trainsAfter(x) || x.Cond > 0 && c.onceOnly(x) {
 			continue
 		}
 		c.Hit(x.Pos, "command", clip(cmd+" "+strings.Join(args, " "), 60))
 	}
 })
+
+// trainsAfter reports an install on every node with a launcher of ranks behind
+// it: whatever the job is called, it is there to train.
+func (c *Ctx) trainsAfter(x *fact.ScriptCmd) bool {
+	found := false
+	c.live(func(l *fact.Launch, cmd *fact.ScriptCmd) {
+		found = found || distributed(l) && cmd.Seq > x.Seq && l.Step >= 0
+	})
+	return found && x.Step >= 0
+}
 
 // onceOnly reports a command in a branch that is taken only as long as
 // something does not exist: the environment is made by the first job.

@@ -10,6 +10,10 @@ import (
 var _ = Checks.Add("torchrun-per-gpu-task", func(c *Ctx) {
 	c.live(func(l *fact.Launch, _ *fact.ScriptCmd) {
 		st := c.stepOf(l)
+		if n := hydraProcs(l); n >= 2 && st != nil && c.inSrun(l) && st.EffTPN >= 2 && !st.Unknown {
+			c.Hit(hydraWord(l).Pos, "launcher", "hydra", "tasks", itoa(st.EffTPN), "nproc", itoa(n), "ranks", itoa(st.EffTPN*n))
+			return
+		}
 		if st == nil || !c.inSrun(l) || !distributed(l) || l.Kind == fact.LaunchHorovod {
 			return
 		}

@@ -24,7 +24,11 @@ var _ = Checks.Add("undefined-var", func(c *Ctx) {
 		}
 		if !localName(r.Name) {
 			// Names in capitals may come with the submission, unless they are a slip.
-			if a := c.meant(r.Name); a != nil && !r.Maybe {
+			a := c.meant(r.Name)
+			if a == nil && r.Cmd != "" {
+				a = c.otherCase(r.Name)
+			}
+			if a != nil && !r.Maybe {
 				seen[r.Name] = true
 				c.Hit(r.Pos, "variant", "near", "name", "$"+r.Name, "near", a.Name, "line", itoa(a.Line))
 			}
@@ -49,6 +53,33 @@ func (c *Ctx) meant(name string) *fact.Assign {
 		return a
 	}
 	return nil
+}
+
+// otherCase is the assignment of the variable that has the same letters as a
+// name with capitals, when none takes its value from that name: seed=$SEED.
+func (c *Ctx) otherCase(name string) *fact.Assign {
+	if len(name) < 4 || knownEnv[name] || slurmVars[name] {
+		return nil
+	}
+	var hit *fact.Assign
+	for i := range c.S.Assigns {
+		a := &c.S.Assigns[i]
+		if !strings.EqualFold(a.Name, name) {
+			continue
+		}
+		if a.Unset || a.Dead || a.Prefix || a.Step >= 0 || a.Func != "" || a.Bare {
+			return nil
+		}
+		for _, h := range c.S.HolesOf(a.Value.Val) {
+			if strings.Contains(h.Name+h.Text, name) {
+				return nil
+			}
+		}
+		if hit == nil {
+			hit = a
+		}
+	}
+	return hit
 }
 
 // sibling reports names that differ in a digit or in an S at the end: people

@@ -120,6 +120,16 @@ func hydraProcs(l *fact.Launch) int {
 	return n
 }
 
+// hydraWord is the argument that says so.
+func hydraWord(l *fact.Launch) fact.Word {
+	for _, w := range l.Args {
+		if strings.HasPrefix(strings.TrimLeft(w.Text, "+"), "hydra.launcher.nproc_per_node=") {
+			return w
+		}
+	}
+	return fact.Word{}
+}
+
 func localhost(v string) bool {
 	h := v
 	if i := strings.LastIndexByte(v, ':'); i >= 0 && !strings.Contains(v, "::") {
