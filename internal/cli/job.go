@@ -318,6 +318,9 @@ func (a *app) jobProblems(ans *slurmjob.Answer, id slurmjob.ID) []fact.Problem {
 	case s != slurmjob.Knows && fact.Phase(j.State.Or("")) != fact.JobEnded:
 		out = append(out, fact.Problem{What: "sacct", Why: fmt.Sprintf(a.tr("says %s, but the controller does not know the job: the record was never closed (sacctmgr show runawayjobs)", "状态为 %s，但控制器不知道该作业：记录没有正常关闭（sacctmgr show runawayjobs）"), j.State.Or("?"))})
 	}
+	if j.UID.State == fact.Failed {
+		out = append(out, fact.Problem{What: "scontrol", Why: a.tr("names several owners: the name of the job or a comment holds lines that look like scontrol's; its files are not read", "给出了多个所有者：作业名或注释中含有形似 scontrol 输出的行；不读取其文件")})
+	}
 	switch {
 	case ans.Script == nil:
 		out = append(out, fact.Problem{What: a.tr("batch script", "批处理脚本"), Why: a.tr("not to be had: Slurm did not keep it, or gives it to its owner only", "无法取得：Slurm 没有保存，或只提供给其所有者")})

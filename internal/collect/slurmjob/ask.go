@@ -175,11 +175,35 @@ func (a *asker) scontrol(id ID) []show {
 	default:
 		if shows := of(id, parseShow(string(r.Stdout))); len(shows) > 0 {
 			a.side(SideScontrol, Knows, "")
+			if !oneOwner(shows) {
+				a.settle(shows)
+			}
 			return shows
 		}
 		a.side(SideScontrol, Forgot, "")
 	}
 	return nil
+}
+
+// settle asks for the owner of a job in a form that names and comments cannot
+// disturb, when scontrol's answer holds several.
+func (a *asker) settle(shows []show) {
+	owner := map[string]string{}
+	a.call()
+	if r, err := a.run(controllerLimit, "squeue", "--noheader", "--states=all", "--format=%A %U %u", "--jobs="+shows[0].kv["JobId"]); err == nil && r.Code == 0 {
+		for _, l := range strings.Split(string(r.Stdout), "\n") {
+			if f := strings.Fields(l); len(f) == 3 {
+				owner[f[0]] = f[2] + "(" + f[1] + ")"
+			}
+		}
+	}
+	u := owner[shows[0].kv["JobId"]]
+	for i := range shows {
+		shows[i].kv["UserId"] = u
+		if u == "" {
+			shows[i].owner = "scontrol names several owners: the name of the job or a comment holds lines that look like scontrol's"
+		}
+	}
 }
 
 // sacct asks the accounting for all runs of the job with their steps.
@@ -191,17 +215,19 @@ func (a *asker) sacct(id ID) ([]record, []string) {
 	}
 	fields := columnsOf(string(help.Stdout))
 	a.call()
-	r, err := a.run(databaseLimit, SideSacct, "--allusers", "--duplicates", "--parsable2", "--delimiter="+delimiter, "--format="+strings.Join(fields, ","), "--jobs="+id.String())
+	mark := newMark()
+	r, err := a.run(databaseLimit, SideSacct, "--allusers", "--duplicates", "--parsable2", "--delimiter="+mark, "--format="+strings.Join(fields, ","), "--jobs="+id.String())
 	if err != nil {
 		a.side(SideSacct, Failing, err.Error())
 		return nil, fields
 	}
-	said := strings.ToLower(string(r.Stderr) + string(r.Stdout))
+	text := plainColumns(string(r.Stdout), mark)
+	said := strings.ToLower(string(r.Stderr) + text)
 	if strings.Contains(said, "accounting storage is disabled") || strings.Contains(said, "accounting_storage/none") {
 		a.side(SideSacct, Off, "")
 		return nil, fields
 	}
-	rows, perr := parseRows(string(r.Stdout))
+	rows, perr := parseRows(text)
 	recs := slices.DeleteFunc(records(rows), func(r record) bool { // what a name with line ends makes of another job
 		return r.id.Job != id.Job && r.job["JobIDRaw"] != id.Job
 	})
@@ -413,10 +439,21 @@ func look(m *source.Machine, path string, j *fact.Job) (os.FileInfo, string) {
 	case !st.Mode().IsRegular():
 		return st, fact.OutSpecial
 	}
-	if uid, ok := owner(st); ok && j.UID.IsKnown() && m.UID != j.UID.V && uid != j.UID.V {
+	if foreign(m, j, st) {
 		return st, fact.OutForeign
 	}
 	return st, ""
+}
+
+// foreign reports that a file belongs to somebody else than the job, and that it
+// is not the job's owner who asks. Where the owner is in dispute it belongs to
+// nobody for sure.
+func foreign(m *source.Machine, j *fact.Job, st os.FileInfo) bool {
+	uid, ok := owner(st)
+	if j.UID.State == fact.Failed {
+		return true
+	}
+	return ok && j.UID.IsKnown() && m.UID != j.UID.V && uid != j.UID.V
 }
 
 // Poll asks the controller alone, once.

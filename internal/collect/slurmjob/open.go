@@ -1,6 +1,7 @@
 package slurmjob
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -25,9 +26,9 @@ func Open(m *source.Machine, j *fact.Job, path string) (io.ReadCloser, error) {
 		f.Close()
 		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("not a regular file (%s)", st.Mode().Type())}
 	}
-	if uid, ok := owner(st); ok && j.UID.IsKnown() && m.UID != j.UID.V && uid != j.UID.V {
+	if foreign(m, j, st) {
 		f.Close()
-		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("belongs to user %d, the job to %d", uid, j.UID.V)}
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("does not belong to the owner of the job")}
 	}
 	return f, nil
 }

@@ -1,6 +1,7 @@
 package slurmjob
 
 import (
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,9 +11,22 @@ import (
 	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
-// delimiter separates the columns: with the usual "|" the name of a job could
-// make another row of it. JobName is the last column all the same.
+// delimiter separates the columns. What sacct is told to put there is longer, see
+// newMark. JobName is the last column all the same.
 const delimiter = "\x1f"
+
+// newMark is a delimiter that nobody can know beforehand: with another one the
+// name of a job could make rows.
+func newMark() string { return delimiter + rand.Text()[:16] + delimiter }
+
+// plainColumns replaces the mark by the delimiter, which nothing else is then.
+func plainColumns(text, mark string) string {
+	cols := strings.Split(text, mark)
+	for i := range cols {
+		cols[i] = strings.ReplaceAll(cols[i], delimiter, " ")
+	}
+	return strings.Join(cols, delimiter)
+}
 
 // columns are asked for in this order, those that this release of sacct has.
 var columns = []string{"JobID", "JobIDRaw", "State", "ExitCode", "DerivedExitCode", "Submit", "Start", "End", "ElapsedRaw", "TimelimitRaw",

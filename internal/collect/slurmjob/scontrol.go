@@ -19,38 +19,62 @@ var keyAt = lazyre.New(`(?:^|\s)([A-Z][A-Za-z_:/]{1,40})=`)
 type show struct {
 	kv    map[string]string
 	nodes []fact.JobNode
-	sure  map[string]bool // keys that stood before the first comment; nil before one
+	users map[string]bool // all that its lines say of the owner
+	owner string          // why nobody knows the owner, "" when it is known
 }
 
 // parseShow reads the records that scontrol prints. A line that does not begin
-// as scontrol's do belongs to a name with line ends in it. A comment may hold
-// lines that look like scontrol's: they change nothing that stood before it.
+// as scontrol's do belongs to a name with line ends in it. Names and comments may
+// hold lines that look like scontrol's, in front of its own and behind them: what
+// one job is said to have in two ways nobody knows.
 func parseShow(text string) []show {
 	var out []show
-	var cur *show
+	at := map[string]int{} // by number: scontrol shows each job once
+	cur, differ := -1, []map[string]bool(nil)
 	for _, l := range strings.Split(text, "\n") {
 		l = strings.TrimSuffix(l, "\r")
-		first := strings.HasPrefix(l, "JobId=")
 		switch {
-		case first:
-			if len(out) >= maxRows {
-				return out
+		case strings.HasPrefix(l, "JobId="):
+			number, _, _ := strings.Cut(l, " ")
+			if i, ok := at[number]; ok {
+				cur = i
+				break
 			}
-			out = append(out, show{kv: map[string]string{}})
-			cur = &out[len(out)-1]
-		case cur == nil || !strings.HasPrefix(l, "   "):
+			if len(out) >= maxRows {
+				cur = -1
+				break
+			}
+			cur = len(out)
+			at[number] = cur
+			out = append(out, show{kv: map[string]string{}, users: map[string]bool{}})
+			differ = append(differ, map[string]bool{})
+		case !strings.HasPrefix(l, "   "):
+			continue
+		}
+		if cur < 0 {
 			continue
 		}
 		if strings.HasPrefix(strings.TrimLeft(l, " "), "Nodes=") {
-			cur.node(l)
+			out[cur].node(l)
 			continue
 		}
-		cur.line(l)
+		out[cur].line(l, differ[cur])
+	}
+	for i := range out {
+		for k := range differ[i] {
+			delete(out[i].kv, k)
+		}
 	}
 	return out
 }
 
-func (s *show) line(l string) {
+// firstLine are the keys of a record's first line that stand in front of all that
+// people write.
+var firstLine = map[string]bool{"JobId": true, "ArrayJobId": true, "ArrayTaskId": true, "HetJobId": true, "HetJobOffset": true, "PackJobId": true, "PackJobOffset": true, "JobName": true}
+
+// line reads the keys of a line, and notes those that differ from what was said before.
+func (s *show) line(l string, differ map[string]bool) {
+	first := len(s.kv) == 0
 	at := keyAt.FindAllStringSubmatchIndex(l, 60)
 	for i, m := range at {
 		k := l[m[2]:m[3]]
@@ -58,19 +82,36 @@ func (s *show) line(l string) {
 		if !wholeLine[k] && i+1 < len(at) {
 			end = at[i+1][0]
 		}
-		if !s.sure[k] {
-			s.kv[k] = strings.TrimSpace(l[m[1]:end])
+		v := strings.TrimSpace(l[m[1]:end])
+		if k == "UserId" {
+			s.users[v] = true
 		}
-		if strings.HasSuffix(k, "Comment") && s.sure == nil {
-			s.sure = make(map[string]bool, len(s.kv))
-			for k := range s.kv {
-				s.sure[k] = true
+		switch old, had := s.kv[k]; {
+		case firstLine[k]:
+			if first {
+				s.kv[k] = v
 			}
+		case had && old != v:
+			differ[k] = true
+		default:
+			s.kv[k] = v
 		}
 		if wholeLine[k] {
 			return
 		}
 	}
+}
+
+// oneOwner reports that all records agree about whose job it is; the tasks of an
+// array have one owner.
+func oneOwner(shows []show) bool {
+	users := map[string]bool{}
+	for i := range shows {
+		for u := range shows[i].users {
+			users[u] = true
+		}
+	}
+	return len(users) <= 1
 }
 
 var gresGPU = lazyre.New(`\bgpu(?::[^:,()]{1,80})?:(\d{1,5})(?:\((?:IDX|CNT):([^)]{0,200})\))?`)
@@ -190,6 +231,9 @@ func (s *show) fill(j *fact.Job, cmd string) {
 		if n, err := strconv.Atoi(m[2]); err == nil {
 			j.UID = fact.Of(n, at)
 		}
+	}
+	if s.owner != "" && !j.UID.IsKnown() {
+		j.User, j.UID = fact.Fail[string](s.owner, at), fact.Fail[int](s.owner, at)
 	}
 	num := func(dst *fact.Val[int], k string) {
 		v, _, _ := strings.Cut(s.kv[k], "-")
