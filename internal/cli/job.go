@@ -121,16 +121,11 @@ func (a *app) job(ctx context.Context, m *source.Machine, id slurmjob.ID, o logs
 	default:
 		return a.notOneOf("--format", a.out.format, "text", "json", "sarif")
 	}
-	ans, err := slurmjob.Ask(ctx, m, id)
+	ans, err := askJob(ctx, m, id)
 	if err != nil {
 		return a.noJob(id, ans, err)
 	}
 	j := ans.Job
-	var s *fact.Script
-	if ans.Script != nil {
-		s = script.Parse(scriptName(j), ans.Script, script.Options{Batch: true, Open: besideJob(m, j)})
-	}
-	slurmjob.Outputs(m, j, s)
 	slurmjob.EarlierRuns(ctx, m, j)
 
 	base, lb, err := a.loadLogs("cause", "lint")
@@ -170,6 +165,33 @@ func (a *app) job(ctx context.Context, m *source.Machine, id slurmjob.ID, o logs
 	rep.Tool = Version
 	rep = rep.Normal()
 	return a.showReport(&rep, bothTexts{base, lb})
+}
+
+// askJob asks Slurm about a job and finds the files that it wrote. A job that is
+// said to wait and has written something was started in between: then Slurm is
+// asked once more.
+func askJob(ctx context.Context, m *source.Machine, id slurmjob.ID) (*slurmjob.Answer, error) {
+	for again := false; ; again = true {
+		ans, err := slurmjob.Ask(ctx, m, id)
+		if err != nil {
+			return ans, err
+		}
+		j := ans.Job
+		var s *fact.Script
+		if ans.Script != nil {
+			s = script.Parse(scriptName(j), ans.Script, script.Options{Batch: true, Open: besideJob(m, j)})
+		}
+		slurmjob.Outputs(m, j, s)
+		waits := fact.Phase(j.State.Or("")) == fact.JobWaits && j.Restarts.Or(0) == 0 && len(j.Before) == 0
+		if again || !waits || !slices.ContainsFunc(j.Outputs, func(o fact.JobOutput) bool { return o.Unread == "" }) {
+			return ans, nil
+		}
+	}
+}
+
+// neverStarted reports that a job ended, or waits, without having had a node.
+func neverStarted(j *fact.Job) bool {
+	return fact.Phase(j.State.Or("")) == fact.JobWaits || fact.Phase(j.State.Or("")) == fact.JobEnded && !j.Nodes.IsKnown() && !j.BatchHost.IsKnown() && len(j.Steps) == 0
 }
 
 // scriptName is the name under which the batch script is quoted: the file that
@@ -303,7 +325,9 @@ func (a *app) jobProblems(ans *slurmjob.Answer, id slurmjob.ID) []fact.Problem {
 		}
 		out = append(out, fact.Problem{What: id.String() + "." + id.Step, Why: why})
 	}
-	if s := ans.Sides[slurmjob.SideSacct]; s != slurmjob.Knows || ans.Why[slurmjob.SideSacct] != "" {
+	s := ans.Sides[slurmjob.SideSacct]
+	early := s == slurmjob.Forgot && fact.Phase(j.State.Or("")) == fact.JobWaits // accounting hears of a job some seconds later
+	if (s != slurmjob.Knows || ans.Why[slurmjob.SideSacct] != "") && !early {
 		why := a.sideWords(slurmjob.SideSacct, ans)
 		if s == slurmjob.Knows {
 			why = ans.Why[slurmjob.SideSacct]
@@ -331,7 +355,7 @@ func (a *app) jobProblems(ans *slurmjob.Answer, id slurmjob.ID) []fact.Problem {
 		if o.Before > 0 {
 			out = append(out, fact.Problem{What: o.Path, Why: fmt.Sprintf(a.tr("its first %s are of earlier runs of the job, before it was requeued: not judged (ncclinic explain FILE reads them)", "开头的 %s 来自作业重新排队之前的运行，未作判断（可用 ncclinic explain FILE 读取）"), byteCount(o.Before))})
 		}
-		if w := a.unreadWords(o.Unread); w != "" && !(o.Unread == fact.OutMissing && fact.Phase(j.State.Or("")) == fact.JobWaits) {
+		if w := a.unreadWords(o.Unread); w != "" && !(o.Unread == fact.OutMissing && neverStarted(j)) {
 			out = append(out, fact.Problem{What: o.Path, Why: w})
 		}
 	}

@@ -35,7 +35,11 @@ func (a answers) Run(_ context.Context, c source.Cmd) (source.Result, error) {
 	for k, v := range a {
 		if strings.HasPrefix(line, k) {
 			if strings.HasPrefix(k, "sacct") {
-				v = strings.ReplaceAll(v, "|", "\x1f")
+				for _, arg := range c.Args {
+					if mark, ok := strings.CutPrefix(arg, "--delimiter="); ok {
+						v = strings.ReplaceAll(v, "|", mark)
+					}
+				}
 			}
 			return source.Result{Stdout: []byte(v)}, nil
 		}

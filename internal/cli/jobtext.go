@@ -117,6 +117,9 @@ func (a *app) exitWords(e fact.ExitStatus) string {
 
 func (a *app) jobTime(j *fact.Job) string {
 	var parts []string
+	if e, ok := j.End.Get(); ok && fact.Phase(j.State.Or("")) == fact.JobEnded && neverStarted(j) {
+		return fmt.Sprintf(a.tr("never started, ended %s", "从未开始，结束于 %s"), e)
+	}
 	if s, ok := j.Start.Get(); ok {
 		if fact.Phase(j.State.Or("")) == fact.JobWaits && len(j.Before) == 0 { // Slurm's guess
 			return fmt.Sprintf(a.tr("expected to start at %s", "预计开始于 %s"), s)

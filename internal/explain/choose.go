@@ -339,7 +339,7 @@ func (v *view) undecided() diag.Finding {
 		}
 	}
 	if len(f.Needs) == 0 {
-		f.Needs = []string{"the standard error of every rank", "sacct -j JOBID -o JobID,State,ExitCode,MaxRSS"}
+		f.Needs = []string{everyStderr, "sacct -j JOBID -o JobID,State,ExitCode,MaxRSS"}
 	}
 	v.jobUndecided(&f)
 	return f
