@@ -121,7 +121,7 @@ func (a *app) job(ctx context.Context, m *source.Machine, id slurmjob.ID, o logs
 	default:
 		return a.notOneOf("--format", a.out.format, "text", "json", "sarif")
 	}
-	ans, err := askJob(ctx, m, id)
+	ans, err := lookUp(ctx, m, id)
 	if err != nil {
 		return a.noJob(id, ans, err)
 	}
@@ -167,10 +167,10 @@ func (a *app) job(ctx context.Context, m *source.Machine, id slurmjob.ID, o logs
 	return a.showReport(&rep, bothTexts{base, lb})
 }
 
-// askJob asks Slurm about a job and finds the files that it wrote. A job that is
+// lookUp asks Slurm about a job and finds the files that it wrote. A job that is
 // said to wait and has written something was started in between: then Slurm is
 // asked once more.
-func askJob(ctx context.Context, m *source.Machine, id slurmjob.ID) (*slurmjob.Answer, error) {
+func lookUp(ctx context.Context, m *source.Machine, id slurmjob.ID) (*slurmjob.Answer, error) {
 	for again := false; ; again = true {
 		ans, err := slurmjob.Ask(ctx, m, id)
 		if err != nil {

@@ -58,14 +58,14 @@ func (a *app) sayKilled(ctx context.Context, m *source.Machine, who string, end 
 	}
 	var j *fact.Job
 	if id, err := slurmjob.ParseID(jobOf(m)); err == nil && slurm && m.Runner != nil {
-		j = askWhy(ctx, m, id)
+		j = controllerOn(ctx, m, id)
 	}
 	fmt.Fprintf(a.Err, a.tr("ncclinic run: %s: %s: %s\n", "ncclinic run：%s：%s：%s\n"), who, a.howEnded(end), a.killer(end, oom, j))
 }
 
-// askWhy asks the controller about a job that is being ended. slurmstepd signals the
+// controllerOn asks the controller about a job that is being ended. slurmstepd signals the
 // step again and again, and so what asks: then it is asked once more.
-func askWhy(ctx context.Context, m *source.Machine, id slurmjob.ID) *fact.Job {
+func controllerOn(ctx context.Context, m *source.Machine, id slurmjob.ID) *fact.Job {
 	ctx, cancel := context.WithTimeout(ctx, controllerPatience)
 	defer cancel()
 	for range 3 {

@@ -327,5 +327,5 @@ func (v *view) jobUndecided(f *diag.Finding) {
 	if len(f.Evidence) == 0 {
 		f.Evidence = append(f.Evidence, j.State.At)
 	}
-	v.jobNeeds(f)
+	v.wouldDecide(f)
 }
