@@ -55,6 +55,11 @@ func (v *view) torchOutside() []fact.Said {
 			out = append(out, s)
 		}
 	}
+	for _, s := range v.facts(kind.TorchDist) {
+		if !strings.Contains(s.Name, "/.local/") {
+			out = append(out, s)
+		}
+	}
 	for _, s := range v.facts(kind.TorchVer) {
 		for _, c := range v.l.Commands {
 			if c.File == s.File && c.Line < s.Line && s.Line-c.Line < 8 && withoutUser.MatchString(c.Text) {

@@ -58,6 +58,7 @@ func (v *view) decideLibraries() {
 		c := v.addExc(cand{id: "cuda-library-shadowed", cert: diag.Proven}, xs[0])
 		v.moduleEv(c, "cudnn", "cuda")
 	}
+	v.foreignCuDNN()
 	if es := v.ev("S229"); len(es) > 0 {
 		e := es[0]
 		x := v.excAt(e)
@@ -101,6 +102,41 @@ func (v *view) decideLibraries() {
 				break
 			}
 		}
+	}
+}
+
+// foreignCuDNN judges a cuDNN that fails while ldd shows one of a module or the
+// system in the place of torch's own.
+func (v *view) foreignCuDNN() {
+	es := v.peek("S222")
+	if len(es) == 0 || v.candidate("cuda-library-shadowed") {
+		return
+	}
+	for _, s := range v.facts(kind.LDD) {
+		if !strings.HasPrefix(s.Name, "libcudnn") || !strings.HasPrefix(s.V, "/") || strings.Contains(s.V, "-packages/") {
+			continue
+		}
+		if dir, _ := v.torchDir(); strings.HasPrefix(dir, prefixOf(strings.Replace(s.V, "/lib/", "/bin/", 1))+"/") {
+			continue // of the same conda environment
+		}
+		v.used["S222"] = true
+		c := v.add(cand{id: "cuda-library-shadowed", cert: diag.Likely, over: []string{"run-exception"}, args: diag.Args{"path": s.V}}, cap4(es)...)
+		v.said(c, s)
+		for _, p := range v.facts(kind.Pkg) {
+			if strings.HasPrefix(p.Name, "nvidia-cudnn-cu") {
+				v.said(c, p)
+				if strings.Contains(es[0].Text, "SUBLIBRARY_VERSION_MISMATCH") {
+					c.cert = diag.Proven
+				}
+				break
+			}
+		}
+		if val, e, ok := v.env("LD_LIBRARY_PATH"); ok && val != "" {
+			v.said(c, e)
+			c.args = mergeArgs(c.args, diag.Args{"var": "LD_LIBRARY_PATH", "value": val})
+		}
+		v.moduleEv(c, "cudnn", "cuda")
+		return
 	}
 }
 

@@ -181,7 +181,7 @@ func (v *view) oneNode() {
 		if n := ls[0].Nnodes; len(local) == 0 && !ls[0].Standalone && n.Val != "1" && (n.Val != "" || ls[0].Open) {
 			continue
 		}
-		if explicit := ls[0].Nnodes.Val == "1" && len(v.l.Streams) > 0; len(local) == 0 && !v.trained() && !explicit {
+		if explicit := (ls[0].Nnodes.Val == "1" || ls[0].Standalone) && len(v.l.Streams) > 0; len(local) == 0 && !v.trained() && !explicit {
 			continue
 		}
 		cert := diag.Proven

@@ -294,6 +294,11 @@ func (v *view) decideBuild() {
 	if len(hip) > 0 {
 		return // the general rules know what a missing HIP device suggests
 	}
+	if listed, ran, ok := v.otherListing(b); ok && len(b.cpu) == 0 {
+		c := mk("env-not-activated", diag.Likely, listed, ran)
+		c.needs = append(c.needs, "which python torchrun", "python -c 'import sys, torch; print(sys.executable, torch.__file__, torch.__version__)'")
+		return
+	}
 	if len(noNCCL) > 0 && (len(b.tegra) > 0 || len(b.cuda) > 0) && len(b.cpu) == 0 {
 		cert := diag.Likely
 		if (len(b.tegra) > 0 || len(b.noNCCL) > 0) && len(b.cuda) > 0 {

@@ -31,6 +31,7 @@ type view struct {
 	l         *fact.Logs
 	set       *diag.Set
 	opt       Options
+	sacct     []fact.Said // rows of accounting about the job that the input is about
 	scripts   []*script
 	sources   []fact.SourceText
 	bySig     map[string][]*fact.Event
@@ -77,6 +78,7 @@ func newView(l *fact.Logs, set *diag.Set, o Options) *view {
 			v.sources = append(v.sources, t)
 		}
 	}
+	v.sacct = ofOwnJob(l)
 	v.jobFacts()
 	v.launchers = v.tasksAreLaunchers()
 	v.masked = l.Job != nil && v.hides()
@@ -322,7 +324,12 @@ func (v *view) said(c *cand, ss ...fact.Said) {
 	}
 }
 
-func (v *view) facts(kind string) []fact.Said { return v.l.Listing.All(kind) }
+func (v *view) facts(k string) []fact.Said {
+	if k == kind.Sacct {
+		return v.sacct
+	}
+	return v.l.Listing.All(k)
+}
 
 func (v *view) env(name string) (string, fact.Said, bool) {
 	for _, s := range v.l.Listing.Facts {

@@ -1,0 +1,73 @@
+package explain
+
+import (
+	"path"
+	"strings"
+
+	"github.com/ncclinic/ncclinic/internal/fact"
+	"github.com/ncclinic/ncclinic/internal/fact/kind"
+)
+
+// ofOwnJob returns the rows of accounting that are about the job whose log was
+// given. A history lists others too, which ended in other ways; where nothing
+// tells which one is meant, all rows stay.
+func ofOwnJob(l *fact.Logs) []fact.Said {
+	rows := l.Listing.All(kind.Sacct)
+	own := map[string]bool{}
+	others := false
+	for _, s := range rows {
+		if id := jobOf(s.Name); id == "" {
+			continue
+		} else if namesJob(l, id) {
+			own[id] = true
+		} else {
+			others = true
+		}
+	}
+	if len(own) != 1 || !others {
+		return rows
+	}
+	var out []fact.Said
+	for _, s := range rows {
+		if id := jobOf(s.Name); id == "" || own[id] {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// jobOf is the number of the job that a row of accounting is about: without the
+// step and the index of an array.
+func jobOf(row string) string {
+	id, _, _ := strings.Cut(row, ".")
+	id, _, _ = strings.Cut(id, "_")
+	id, _, _ = strings.Cut(id, "+")
+	if !isNumber(id) {
+		return ""
+	}
+	return id
+}
+
+func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// namesJob reports whether a log names a job: in its file's name, or as Slurm does.
+func namesJob(l *fact.Logs, id string) bool {
+	for _, f := range l.Files {
+		for _, w := range strings.FieldsFunc(path.Base(f.Path), func(r rune) bool { return r < '0' || r > '9' }) {
+			if w == id {
+				return true
+			}
+		}
+	}
+	for i := range l.Events {
+		if e := &l.Events[i]; !e.Quoted && strings.HasPrefix(e.Rule, "log-s") && jobOf(e.Args["job"]) == id {
+			return true
+		}
+	}
+	for _, s := range l.Listing.Facts {
+		if s.V == id && (s.Kind == kind.Submitted || s.Kind == kind.Env && (s.Name == "SLURM_JOB_ID" || s.Name == "SLURM_JOBID")) {
+			return true
+		}
+	}
+	return false
+}
