@@ -18,7 +18,7 @@ var _ = Checks.Add("background-without-wait", func(c *Ctx) {
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		x := &s.Commands[st.Cmd]
-		if x.Back && !x.Dead && !x.Trap && st.Outer < 0 && (st.Tool == "srun" || strings.HasPrefix(st.Tool, "mpi")) && x.File == "" && later(st.Cmd) {
+		if x.Back && !x.Dead && !x.Trap && st.Outer < 0 && !(ownJob(st) && !c.submitted()) && (st.Tool == "srun" || strings.HasPrefix(st.Tool, "mpi")) && x.File == "" && later(st.Cmd) {
 			at, tool = st.Cmd, st.Tool
 		}
 	}
@@ -86,6 +86,17 @@ func sameTop(s *fact.Script, a, b int) bool {
 	for _, t := range s.Top {
 		if t.Cmds[0] <= a && a < t.Cmds[1] {
 			return t.Cmds[0] <= b && b < t.Cmds[1]
+		}
+	}
+	return false
+}
+
+// ownJob reports an srun that asks for an allocation of its own: started by
+// hand, it runs on when the script has ended.
+func ownJob(st *fact.Step) bool {
+	for _, o := range []string{"partition", "account", "qos", "time"} {
+		if st.Opt(o) != nil {
+			return true
 		}
 	}
 	return false

@@ -59,12 +59,19 @@ var _ = Checks.Add("no-gpu-requested", func(c *Ctx) {
 })
 
 // gpusFromOutside reports that the script reads a number of GPUs that it does
-// not set: who submits it gives that, and the option that asks for them.
+// not set, or ends without a value that it does not set: who submits it gives
+// that, and the option that asks for GPUs.
 func (c *Ctx) gpusFromOutside() bool {
 	for i := range c.S.Reads {
 		r := &c.S.Reads[i]
+		if r.Set || r.Dead || r.Default {
+			continue
+		}
 		n := strings.ToUpper(r.Name)
-		if !r.Set && !r.Dead && !r.Default && strings.Contains(n, "GPU") && !strings.HasPrefix(n, "SLURM") && !strings.HasPrefix(n, "GPU_DEVICE") && !strings.HasPrefix(n, "CUDA") && !c.assigned(r.Name) {
+		if r.Tested && n == r.Name && len(n) > 1 && !strings.HasPrefix(n, "SLURM") && !c.assigned(r.Name) && gives(c, r.Line) {
+			return true
+		}
+		if strings.Contains(n, "GPU") && !strings.HasPrefix(n, "SLURM") && !strings.HasPrefix(n, "GPU_DEVICE") && !strings.HasPrefix(n, "CUDA") && !c.assigned(r.Name) {
 			return true
 		}
 	}

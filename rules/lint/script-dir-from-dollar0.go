@@ -11,12 +11,12 @@ var _ = Checks.Add("script-dir-from-dollar0", func(c *Ctx) {
 	if !c.submitted() || s.CallsSbatch || !strings.Contains(c.code(), "$0") && !strings.Contains(c.code(), "${0") && !strings.Contains(c.code(), "BASH_SOURCE") {
 		return
 	}
-	if c.says("scontrol show job", "sbatch \"$0\"", "sbatch $0") {
-		return
+	if c.says("scontrol show job", "sbatch \"$0\"", "sbatch $0", `*"slurmd"*`, "*slurmd*", "*/spool/*") {
+		return // it looks for itself, or knows the spool
 	}
 	// A variable that also takes SLURM_SUBMIT_DIR, or a line that names it, is guarded.
 	guarded := func(line int) bool {
-		if l := s.Line(line); strings.Contains(l, "SUBMIT_DIR") || strings.Contains(l, "basename") {
+		if l := s.Line(line); strings.Contains(l, "SUBMIT_DIR") || strings.Contains(l, "basename") || onlyDefault.MatchString(l) {
 			return true // or the path of the script itself is wanted
 		}
 		for i := range s.Assigns {
@@ -62,3 +62,7 @@ var _ = Checks.Add("script-dir-from-dollar0", func(c *Ctx) {
 })
 
 var zeroArg = lazyre.New(`\$\{?0\b|\$\{?BASH_SOURCE`)
+
+// onlyDefault is a line that takes the folder only when a variable has no value:
+// : "${ROOT:=$(dirname "$0")}"; --export gives it to the job.
+var onlyDefault = lazyre.New(`\$\{\w+:[=-]"?\$\(`)

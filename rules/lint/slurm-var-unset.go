@@ -37,8 +37,9 @@ var _ = Checks.Add("slurm-var-unset", func(c *Ctx) {
 		seen[r.Name] = true
 		h := c.Hit(r.Pos, "name", r.Name, "option", opts[0])
 		q := &c.S.Request
-		// A header that gives tasks per node but no nodes gets its size elsewhere.
-		if q.Nodes == 0 && q.Tasks == 0 && !q.GPUAsked || (r.Name == "SLURM_NTASKS" || r.Name == "SLURM_NPROCS") && !c.counts(r.Name) {
+		// A header that gives tasks per node but no nodes gets its size elsewhere,
+		// and so does one without a time limit for a program that wants GPUs.
+		if !q.GPUAsked && (q.Nodes == 0 && q.Tasks == 0 || q.Seconds == 0 && c.gpuSign()) || (r.Name == "SLURM_NTASKS" || r.Name == "SLURM_NPROCS") && !c.counts(r.Name) {
 			h.Sev(diag.Note)
 			h.Args["variant"] = "perhaps"
 		}
