@@ -36,7 +36,7 @@ func needZh(need string) string {
 var needsZh = map[string]string{
 	"the standard error of every rank": "每个 rank 的标准错误输出",
 	"a run whose output goes to a file, such as --output=slurm-%j.out: that of this one went to a device":           "把输出写到文件（例如 --output=slurm-%j.out）再运行一次：这次的输出写到了设备",
-	"the output of the job, for which its owner has to run ncclinic job":                                            "作业的输出，需由其所有者运行 ncclinic job",
+	"the output of the job, from somebody who may read it (its owner: ncclinic job)":                                "作业的输出，由有权读取的人提供（其所有者可用 ncclinic job）",
 	"a run with \"set -x\" as the second line of the script: the last command that it shows is the one that failed": "在脚本第二行加上 “set -x” 再运行一次：显示的最后一条命令就是失败的命令",
 	"the lines of all ranks around that time":                                                                       "所有 rank 在该时刻前后的日志",
 	"the logs of the ranks that did not come":                                                                       "没有加入的那些 rank 的日志",

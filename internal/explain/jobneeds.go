@@ -38,7 +38,7 @@ func noOutput(j *fact.Job) []string {
 		needs []string
 	}{
 		{is: has(fact.OutDevice), needs: []string{"a run whose output goes to a file, such as --output=slurm-%j.out: that of this one went to a device"}},
-		{is: has(fact.OutDenied, fact.OutForeign), needs: []string{"the output of the job, for which its owner has to run ncclinic job"}},
+		{is: has(fact.OutDenied, fact.OutForeign), needs: []string{"the output of the job, from somebody who may read it (its owner: ncclinic job)"}},
 		{is: has("") && j.Exit.Or(fact.ExitStatus{}).Code != 0, needs: []string{"a run with \"set -x\" as the second line of the script: the last command that it shows is the one that failed"}},
 	} {
 		if c.is {

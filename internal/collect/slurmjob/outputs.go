@@ -1,6 +1,7 @@
 package slurmjob
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -202,7 +203,20 @@ func (o *finder) look(abs, kind string) fact.JobOutput {
 			out.Unread = fact.OutLater
 		}
 	}
+	if out.Unread == "" && denied(o.m, o.j, abs) {
+		out.Unread = fact.OutDenied
+	}
 	return out
+}
+
+// denied reports that a file may not be read by whoever asks, though it is there.
+func denied(m *source.Machine, j *fact.Job, path string) bool {
+	f, err := Open(m, j, path)
+	if err != nil {
+		return errors.Is(err, fs.ErrPermission)
+	}
+	f.Close()
+	return false
 }
 
 // matching walks the folders of a pattern whose parts are not all known.

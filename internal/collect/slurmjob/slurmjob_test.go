@@ -299,6 +299,28 @@ func TestOwnerInDispute(t *testing.T) {
 	}
 }
 
+// closed is a file system of which one file may be seen and not be read.
+type closed struct {
+	fstest.MapFS
+	name string
+}
+
+func (c closed) Open(name string) (fs.File, error) {
+	if name == c.name {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return c.MapFS.Open(name)
+}
+
+func TestOutputThatIsClosed(t *testing.T) {
+	m := &source.Machine{Env: map[string]string{}, FS: closed{fstest.MapFS{"w/o": {Data: []byte("x"), ModTime: time.Now()}}, "w/o"}}
+	j := &fact.Job{ID: "5", Raw: "5", State: fact.Of("FAILED", fact.Evidence{}), WorkDir: fact.Of("/w", fact.Evidence{}), StdOut: fact.Of("/w/o", fact.Evidence{})}
+	Outputs(m, j, nil)
+	if len(j.Outputs) != 1 || j.Outputs[0].Unread != fact.OutDenied {
+		t.Errorf("%+v", j.Outputs)
+	}
+}
+
 func TestExpand(t *testing.T) {
 	n := Names{Job: "123", Array: "120", Task: "7", Name: "a b/c", User: "ann"}
 	for pattern, want := range map[string]string{
