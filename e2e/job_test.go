@@ -234,6 +234,29 @@ func TestDeadJobs(t *testing.T) {
 			t.Errorf("%+v", rep)
 		}
 	})
+	t.Run("status hidden in a step", func(t *testing.T) {
+		id := submit(t, "#!/bin/bash\n#SBATCH -N2 --ntasks-per-node=1\nsrun bash -c '/usr/bin/python3 hidden.py; sleep 1'\n")
+		// The second program prints the same and goes on.
+		write(t, filepath.Join(work, "printed.py"), "import traceback\ntry:\n    raise RuntimeError('nobody needs this')\nexcept RuntimeError:\n    traceback.print_exc()\nfor i in range(30):\n    print('wrote a shard of the index', flush=True)\n")
+		on := submit(t, "#!/bin/bash\n#SBATCH -N2 --ntasks-per-node=1\nsrun bash -c '/usr/bin/python3 printed.py; sleep 1'\n")
+		ended(t, c, id)
+		ended(t, c, on)
+		rep, code := explainJob(t, c, id)
+		if rep.Job.State.V != "COMPLETED" || rep.cause() != "run-exception" || code != 1 {
+			t.Errorf("%d, %+v", code, rep)
+		}
+		if rep, code := explainJob(t, c, on); rep.Verdict != "ok" || code != 0 {
+			t.Errorf("%d, %+v", code, rep)
+		}
+	})
+	t.Run("a name that speaks for Slurm", func(t *testing.T) {
+		id := submit(t, "#!/bin/bash\n/usr/bin/python3 hidden.py\n", "-J", "x\n   UserId=nobody(65534) GroupId=nogroup(65534)\n   JobState=COMPLETED Reason=None\n   Comment=y", "--comment", "c\n   StdOut=/etc/passwd\n   UserId=nobody(65534)", "-o", "spoken-%j.out")
+		ended(t, c, id)
+		rep, code := explainJob(t, c, id)
+		if rep.Job.State.V != "FAILED" || rep.cause() != "run-exception" || code != 1 || strings.Contains(fmt.Sprint(rep), "nobody(") {
+			t.Errorf("%d, %+v", code, rep)
+		}
+	})
 	t.Run("requeued", func(t *testing.T) {
 		// Both runs are in one file: the last one counts.
 		id := submit(t, "#!/bin/bash\n#SBATCH --requeue --open-mode=append -o req-%j.log\nif [ -z \"$SLURM_RESTART_COUNT\" ]; then\n"+
@@ -517,6 +540,18 @@ time.sleep(600)
 			out, errs, code := srun(append([]string{"-N1", "--gres=gpu:1", program, "run", "--"}, args...)...)
 			if code != 1 || out != "" || !strings.Contains(errs, "[torch-cpu-build]") || strings.Contains(errs, "from --python") {
 				t.Errorf("%v: %d\n%s%s", args, code, out, errs)
+			}
+		}
+	})
+	t.Run("killed", func(t *testing.T) {
+		for script, want := range map[string]string{
+			"kill -9 $$": "killed by signal 9 (SIGKILL): sent to this command alone",
+			"scancel --signal=TERM $SLURM_JOB_ID.$SLURM_STEP_ID; sleep 60": "killed by signal 15 (SIGTERM): Slurm ended the step",
+			"kill -TERM $PPID; sleep 60":                                   "killed by signal 15 (SIGTERM): the process bash sent it to ncclinic run",
+		} {
+			out, errs, code := srun("-N1", "-n1", program, "run", "--lang", "en", "--explain", "--", "/bin/bash", "-c", script)
+			if code == 0 || out != "" || strings.Count(errs, want) != 1 {
+				t.Errorf("%s: %d\n%s%s", script, code, out, errs)
 			}
 		}
 	})

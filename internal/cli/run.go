@@ -45,7 +45,8 @@ MASTER_PORT from Slurm's variables where they are not set.
 
 --explain stays as the parent, passes output on byte for byte, and when the command
 fails explains why on standard error, once per job: the first task whose own
-output names a cause does. Signals are passed on unless the command has got them
+output names a cause does. Of a command that a signal ended it says who sent it, as
+far as that can be known. Signals are passed on unless the command has got them
 already. A terminal is handed to the command as it is, and then nothing of what it
 shows is kept.`,
 			`run 是放在每个任务训练命令之前的检查："srun ncclinic run -- python train.py"。它检查任务
@@ -59,7 +60,7 @@ shows is kept.`,
 MASTER_PORT，已经设置的不会改动。
 
 --explain 作为父进程保留，逐字节转发输出，命令失败时在标准错误上说明原因，每个作业只有一次：
-由第一个能从自身输出中得出原因的任务给出。命令尚未收到的信号会转发给它。终端原样交给命令，
+由第一个能从自身输出中得出原因的任务给出。命令被信号终止时，尽可能说明是谁发送的。命令尚未收到的信号会转发给它。终端原样交给命令，
 此时不会保留其显示的内容。`),
 		Example: `  srun ncclinic run -- python train.py
   srun ncclinic run --env --explain -- python train.py
@@ -113,7 +114,11 @@ func (a *app) run(ctx context.Context, argv []string, f runFlags) error {
 		restore()
 		return a.supervise(m, argv, env, int(tail))
 	}
-	err = run.Replace(argv, env)
+	return a.notStarted(run.Replace(argv, env))
+}
+
+// notStarted says why the command could not be started, and ends as a shell would.
+func (a *app) notStarted(err error) error {
 	fmt.Fprintf(a.Err, "ncclinic run: %s\n", render.Clean(diag.ErrorText(strings.TrimPrefix(err.Error(), "exec: "), a.lang), false))
 	return exitError(run.ExecStatus(err))
 }

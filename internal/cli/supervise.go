@@ -30,8 +30,7 @@ func (a *app) supervise(m *source.Machine, argv, env []string, tail int) error {
 	before := readOOM(m)
 	end, err := run.Supervise(argv, env, tail)
 	if err != nil {
-		fmt.Fprintf(a.Err, "ncclinic run: %s\n", render.Clean(err.Error(), false))
-		return exitError(run.ExecStatus(err))
+		return a.notStarted(err)
 	}
 	if end.Signal != 0 || end.Code != 0 {
 		a.explainTask(m, argv, end, readOOM(m).since(before))

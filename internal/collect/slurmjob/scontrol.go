@@ -91,7 +91,7 @@ func (s *show) line(l string, differ map[string]bool) {
 			if first {
 				s.kv[k] = v
 			}
-		case had && old != v:
+		case had && old != v && !wholeLine[k]: // paths are the owner's word anyhow: the last one counts
 			differ[k] = true
 		default:
 			s.kv[k] = v
