@@ -80,6 +80,7 @@ var (
 	emptyLib  = lazyre.New(`^-[rwx-]{9}\S*\s+\d+\s+\S+\s+\S+\s+0\s.*?((?:lib(?:torch|c10|caffe2|nccl|cud|cu)\w*)\.so[\d.]*)$`)
 	envExport = lazyre.New(`^\s*-\s+([a-z][\w.-]*)=(\d[\w.!]*)=([\w.]+)$`)
 	lockLine  = lazyre.New(`^(name|version) = "([^"]+)"$`)
+	exeSays   = lazyre.New(`^(/\S*/bin/python[\d.]*)[, ]+([12]\.\d+\.\d+\S*?)[, ]+(None|\d+\.\d+)(?:[, ]+(?:True|False|None))*$`)
 	bareVer   = lazyre.New(`^['"(]*([12]\.\d+\.\d+(?:a0|rc\d|\.dev\d+)?\+(?:cpu|cu\d{2,3}|rocm[\d.]+|xpu|git[0-9a-f]{4,}|[0-9a-f]{7,}(?:\.nv[\d.]+)?))(?:['"]?[, ]+['"]?(None|\d+\.\d+))?\b['")]*(?:[, ]+(?:True|False))?$`)
 	torchVers = lazyre.New(`^[\s,'"]*(\d+\.\d+\.\d+[a-z0-9]*(?:\+[\w.]+)?)\b`)
 	torchCUDA = lazyre.New(`[\s,'"](None|\d+\.\d)(?:['"]?[\s,)]|['"]?$)`)
@@ -650,6 +651,14 @@ func (p *Parser) versions(text, msg string, add func(kind, name, v, aux string))
 			if m[2] != "" {
 				add(kind.TorchCUDA, "", m[2], "")
 			}
+		}
+	}
+	if len(msg) < 300 && strings.Contains(msg, "/bin/python") {
+		// print(sys.executable, torch.__version__, torch.version.cuda)
+		if m := exeSays.FindStringSubmatch(msg); m != nil {
+			add(kind.Which, "python", m[1], "")
+			add(kind.TorchVer, "", m[2], "")
+			add(kind.TorchCUDA, "", m[3], "")
 		}
 	}
 	m := []int(nil)
