@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -32,6 +33,7 @@ func (v *view) decideRendezvous() {
 	v.clientsMissing()
 	v.clientTimeout()
 	v.joinTimeout()
+	v.shownMasters()
 }
 
 var inUse = lazyre.New(`errno: 98|[Tt]ried to launch distributed communication on port|EADDRINUSE|code: -98|[Aa]ddress already in use`)
@@ -371,6 +373,9 @@ func first1(es []*fact.Event) []*fact.Event {
 }
 
 func sameHost(a, b string) bool {
+	if _, err := netip.ParseAddr(a); err == nil { // numbers have no domain
+		return a == b
+	}
 	return strings.SplitN(a, ".", 2)[0] == strings.SplitN(b, ".", 2)[0]
 }
 
