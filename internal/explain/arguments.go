@@ -21,11 +21,12 @@ var (
 // prints why, and ends them with status 2. It is asked last, since whatever else
 // broke may be why an argument was empty.
 func (v *view) decideArguments() {
+	v.localRank()
 	var launchers, scripts, others, empty []*fact.Event
 	for _, e := range v.ev("log-program-arguments") {
 		p := strings.TrimSpace(e.Args["program"])
 		switch {
-		case slurmProgs.MatchString(p):
+		case slurmProgs.MatchString(p), v.localRankAt(e.Place):
 		case v.elsewhere(e.Place):
 			empty = append(empty, e)
 		case launcherProgs.MatchString(p):
@@ -35,6 +36,9 @@ func (v *view) decideArguments() {
 		default:
 			others = append(others, e)
 		}
+	}
+	if click := v.ev("log-click-arguments"); len(launchers)+len(scripts) == 0 && len(v.cands) == 0 && (v.exited(2) || len(v.l.Streams) == 0) {
+		scripts = click // whose program stands lines above; beside training it is a helper
 	}
 	if len(launchers)+len(scripts) == 0 && len(v.cands) == 0 && len(v.needs) == 0 {
 		launchers = empty // nothing tells why it is empty
@@ -50,8 +54,11 @@ func (v *view) decideArguments() {
 	if len(es) == 0 || slices.ContainsFunc(v.cands, func(c cand) bool { return c.tier == 0 }) {
 		return
 	}
-	c := cand{id: "run-exception", cert: diag.Likely, args: diag.Args{"variant": "arguments", "refused": strings.TrimSpace(es[0].Args["program"])},
-		over: []string{"run-collective-hang", "rdzv-unreachable", "rdzv-too-few-ranks", "job-cancelled"}}
+	program := strings.TrimSpace(es[0].Args["program"])
+	if program == "" {
+		program = "?" // it refused them, whatever its name
+	}
+	c := cand{id: "run-exception", cert: diag.Likely, args: diag.Args{"variant": "arguments", "refused": program}, over: overArguments}
 	if v.exited(2) || len(others) < len(es) && !v.dead {
 		c.cert = diag.Proven
 	}
@@ -61,8 +68,26 @@ func (v *view) decideArguments() {
 	v.add(c, cap4(es)...)
 }
 
+// overArguments are what a program that refuses its arguments leads to.
+var overArguments = []string{"run-collective-hang", "rdzv-unreachable", "rdzv-too-few-ranks", "job-cancelled"}
+
+// localRank judges a script that does not know the option which
+// torch.distributed.launch passes to it.
+func (v *view) localRank() {
+	es := v.ev("log-local-rank-argument")
+	if len(es) == 0 {
+		return
+	}
+	v.add(cand{id: "run-exception", cert: diag.Proven, args: diag.Args{"variant": "local-rank", "refused": "--local-rank"}, over: overArguments}, cap4(es)...)
+}
+
+func (v *view) localRankAt(p fact.Place) bool { return at(v.peek("log-local-rank-argument"), p) }
+
 // elsewhere reports that a refused argument has a reason of its own: a variable
-// that is empty where it runs, or a launcher that passes --local-rank.
-func (v *view) elsewhere(p fact.Place) bool {
-	return slices.ContainsFunc(v.peek("log-launcher-empty-argument", "log-local-rank-argument"), func(e *fact.Event) bool { return e.File == p.File && e.Line == p.Line })
+// that is empty where it runs.
+func (v *view) elsewhere(p fact.Place) bool { return at(v.peek("log-launcher-empty-argument"), p) }
+
+// at reports whether one of the events stands on the line.
+func at(es []*fact.Event, p fact.Place) bool {
+	return slices.ContainsFunc(es, func(e *fact.Event) bool { return e.File == p.File && e.Line == p.Line })
 }
