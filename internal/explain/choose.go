@@ -46,6 +46,7 @@ func Explain(l *fact.Logs, set *diag.Set, o Options) diag.Report {
 	v.decideJob()
 	v.decideArguments()
 	v.general()
+	v.diskShown()
 	v.statusOnly()
 	return v.report()
 }

@@ -41,6 +41,7 @@ type Parser struct {
 	tres     bool   // the table of sacct has a column AllocTRES
 	echo     string // variable whose value the last command shows
 	cmdAge   int
+	disk     string // file system of a table of quotas whose numbers stand on the next line
 	spyPID   string // process whose stack py-spy shows
 	spyLeft  int    // frames of it that are still read
 }
@@ -96,9 +97,6 @@ var (
 	p2pOff    = lazyre.New(`NCCL_P2P_DISABLE=1\b.*(?:\b(?:it |training |everything )?(?:trains|works|runs|passes|is fine|goes away|helps|solves|fixes)\b|正常|能跑|可以跑|解决|就好了)`)
 	stuckSays = lazyre.New(`(?:^|[^显网])卡(?:住不动|住了|在|死)|一直卡住|不动了|没有?任何?反应|(?i:\b(?:my|the|our) (?:job|training|script|program|code|run) (?:just |simply |always )?(?:hangs?|freezes|gets stuck|is stuck)\b)`)
 	rankOn    = lazyre.New(`^(?i:global[_ ])?(?i:rank) (\d+)(?:/\d+)? on (?:host )?([A-Za-z][\w.-]*\d[\w.-]*)\b`)
-	fullDisk  = lazyre.New(`\s100%\s+(/\S+)$`)
-	// what quota and lfs quota mark: used space or number of files, then the two limits
-	overQuota = lazyre.New(`^\s*(\S*/\S*)\s+(?:[\d.]+[kKMGTP]?(?:\s+[\d.]+[kKMGTP]?){2}\s+(?:\S+\s+)?)?[\d.]+[kKMGTP]?\*\s+[\d.]+[kKMGTP]?\s+[\d.]+[kKMGTP]?(?:\s|$)`)
 	nodeSays  = lazyre.New(`^([A-Za-z][\w-]*\d+): (\S.*)$`)
 	asksNodes = lazyre.New(`^(?:pdsh|clush|pssh|parallel-ssh|xdsh)\b`)
 	condaRow  = lazyre.New(`^\s*(?:([\w.-]+)\s+)?(\*\s+)?(/\S+)$`)
@@ -577,12 +575,7 @@ func (p *Parser) prints(text, msg string, add func(kind, name, v, aux string)) {
 				}
 			}
 		}
-		if m := fullDisk.FindStringSubmatch(msg); m != nil && m[1] != "/dev/shm" && !strings.HasPrefix(m[1], "/snap") && !strings.HasPrefix(m[1], "/cvmfs") {
-			add(kind.FullDisk, m[1], "100%", "")
-		}
-		if m := overQuota.FindStringSubmatch(msg); m != nil {
-			add(kind.FullDisk, m[1], "over its quota", "")
-		}
+		p.disks(msg, add)
 		if p.cmdAge <= 64 && asksNodes.MatchString(p.lastCmd) {
 			if m := nodeSays.FindStringSubmatch(text); m != nil {
 				add(kind.NodeSays, m[1], m[2], "")

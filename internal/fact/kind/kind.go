@@ -9,7 +9,8 @@ const (
 	PkgEnv     = "pkg-env"        // environment that a listing describes: V = prefix
 	TorchDist  = "torch-dist"     // name: folder; V: version of the torch that ls shows there
 	P2POff     = "p2p-off"        // somebody says that it works with NCCL_P2P_DISABLE=1
-	FullDisk   = "full-disk"      // name: where a file system is mounted that df shows as full, or quota as over a limit
+	FullDisk   = "full-disk"      // name: where a file system is mounted that df shows as full (V: Full), or quota as over a limit (V: OverQuota)
+	DiskTable  = "disk-table"     // a table of df or quota
 	NodeSays   = "node-says"      // name: node; V: its answer to a command that asks several
 	Stuck      = "stuck"          // somebody says that it hangs
 	TorchVer   = "torch"          // version of torch as a program prints it
@@ -74,4 +75,10 @@ const (
 	Endpoint   = "rdzv-endpoint" // host:port
 	OwnWork    = "own-work"      // a line of one rank about work that ranks do alone: saving, tokenising …
 	Silence    = "silence"       // a wrapper ended the job because it said nothing
+)
+
+// What a FullDisk is.
+const (
+	Full      = "100%"
+	OverQuota = "over its quota"
 )
