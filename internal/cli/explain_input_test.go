@@ -332,6 +332,11 @@ func TestCutOff(t *testing.T) {
 		{"en", bars, "sacct -j 77 -o", exitUnsure},
 		{"en", strings.ReplaceAll(bars, "431/6000", "6000/6000"), "OK", exitOK},
 		{"en", bars + "\nTraining completed.\n", "OK", exitOK},
+		{"en", bars + "\n\n\n \n\n", "UNKNOWN  The output ends in the middle of the work", exitUnsure},
+		{"en", "{'loss': 1.4}\n  7%|##        | 43", "UNKNOWN  The output ends in the middle of the work", exitUnsure},
+		{"en", "{'loss': 1.4}\n  0it [00:00, ?it/s]\r  431it [19:23, 2.70it/s]", "UNKNOWN  The output ends in the middle of the work", exitUnsure},
+		{"en", "{'loss': 1.4}\n  0it [00:00, ?it/s]\r  431it [19:23, 2.70it/s]\n", "OK", exitOK},
+		{"en", strings.Repeat("{'loss': 1.4}\n", 400000) + bars + "\n\n\n\n", "UNKNOWN  The output ends in the middle of the work", exitUnsure},
 		{"en", bars + "\nsaved to /scratch/out\nbye\nbye\n", "OK", exitOK},
 	} {
 		path := filepath.Join(t.TempDir(), "slurm-77.out")

@@ -32,6 +32,8 @@ type LogFile struct {
 	Kind    string `json:"kind"`
 	Bytes   int64  `json:"bytes"` // after decompression
 	Lines   int    `json:"lines"`
+	Said    int    `json:"said,omitempty"`   // the last line that is not blank
+	Open    bool   `json:"open,omitempty"`   // the last line has no line end
 	Cut     bool   `json:"cut,omitempty"`    // reading stopped at the limit
 	Broken  bool   `json:"broken,omitempty"` // reading failed on the way: half of a compressed file
 	Rank    int    `json:"rank"`             // from the file's name; -1: none

@@ -7,6 +7,7 @@ package logs
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"sort"
 	"strings"
@@ -154,6 +155,8 @@ type reader struct {
 	list           *listing.Parser
 	own            map[int][]int // by rank: its facts about work of its own
 	lineBase       int
+	said           int  // the last line that is not blank
+	unended        bool // the last line has no line end
 	lastHitLine    int
 	inReport       reportState
 	reportLines    int // lines of the report so far
@@ -202,6 +205,7 @@ func (r *reader) begin(in Input) {
 	}
 	r.out.Files[r.file].Rank, r.out.Files[r.file].Node = r.fileRank, r.fileNode
 	r.labeled, r.batch = false, in.Batch
+	r.said, r.unended = 0, false
 	r.now, r.last = stamp{}, stamp{}
 	r.nowRank = map[int]stamp{}
 	r.traces = map[traceKey]*trace{}
@@ -254,6 +258,9 @@ var rankLabel = lazyre.New(`^\[rank\d+\]: `)
 func (r *reader) line(no int, raw []byte) {
 	if r.mailed {
 		raw = mailQuoteBytes(raw)
+	}
+	if no != r.said && len(bytes.TrimSpace(raw)) > 0 {
+		r.said = no
 	}
 	if !r.record(no, raw) && !r.faultMember(no, raw) && !r.escapedTrace(no, raw) {
 		r.take(no, raw)

@@ -46,7 +46,7 @@ func (r *reader) scanFile(ctx context.Context, in io.Reader, limit int64) error 
 		// a broken stream, such as half of a gzip file: what was read still counts
 		r.looks(sample)
 		r.whole(sample)
-		f.Lines = r.lineBase
+		f.Lines, f.Said, f.Open = r.lineBase, r.said, r.unended
 		return err
 	}
 	if lr.N <= 0 {
@@ -79,7 +79,7 @@ func (r *reader) scanFile(ctx context.Context, in io.Reader, limit int64) error 
 	}
 	if len(sample) <= wholeSize && (eof || f.Cut) {
 		r.whole(sample)
-		f.Lines = r.lineBase
+		f.Lines, f.Said, f.Open = r.lineBase, r.said, r.unended
 		return nil
 	}
 	return r.windows(ctx, sample, lr)
@@ -141,7 +141,7 @@ func (r *reader) whole(b []byte) {
 			l = b[:i]
 			b = b[i+1:]
 		} else {
-			b = nil
+			b, r.unended = nil, true
 		}
 		r.lineBase++
 		r.pieces(r.lineBase, l)
@@ -272,7 +272,7 @@ func (r *reader) windows(ctx context.Context, first []byte, rest *io.LimitedRead
 		w.block(held, true)
 	}
 	f := &r.out.Files[r.file]
-	f.Lines = w.base
+	f.Lines, f.Said, f.Open = w.base, r.said, r.unended
 	f.Bytes = w.bytes
 	if rest.N <= 0 {
 		f.Cut = true
@@ -394,6 +394,7 @@ func (w *windowReader) block(b *block, last bool) {
 	w.base += b.nl
 	if last && !bytes.HasSuffix(buf, []byte{'\n'}) {
 		w.base++
+		w.r.unended = true
 	}
 	w.bytes += int64(len(buf))
 	if b.cut {
