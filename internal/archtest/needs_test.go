@@ -19,7 +19,7 @@ import (
 // programs are what a command that decides may call: it has to be on a cluster,
 // or be this program.
 var programs = strings.Fields(`ncclinic srun sbatch sacct sacctmgr scontrol sdiag sinfo squeue
-	nvidia-smi nvidia-modprobe nvidia-imex-ctl python python3 dpkg dmesg df env getent grep head hostname ip ls timeout which echo
+	nvidia-smi nvidia-modprobe nvidia-imex-ctl python python3 dpkg dmesg df quota env getent grep head hostname ip ls timeout which echo
 	tail`)
 
 // blanks are words that a person fills in, where no input can tell.

@@ -247,7 +247,7 @@ func TestExplainOwnReport(t *testing.T) {
 	}
 	healthy := write("ok.out", "step 1 loss 0.2\nstep 2 loss 0.1\n")
 	var out bytes.Buffer
-	if code, _ := try(&out, "explain", healthy, own); code != exitOK || !strings.Contains(out.String(), "not used") {
+	if code, _ := try(&out, "explain", healthy, own); code != exitOK || !strings.Contains(oneLine(out.String()), "not used") {
 		t.Errorf("status %d\n%s", code, out.String())
 	}
 	for name, text := range map[string]string{"newer.json": strings.Replace(js, "ncclinic.report/v1", "ncclinic.report/v9", 1), "cut.json": js[:len(js)/2], "odd.json": `{"schema":"ncclinic.report/v1","verdict":"fine"}`} {
@@ -276,7 +276,7 @@ func TestExplainHostile(t *testing.T) {
 	for _, f := range []string{"text", "json", "sarif"} {
 		var out bytes.Buffer
 		try(&out, "explain", "-v", "--format", f, p)
-		if strings.ContainsAny(out.String(), "\x1b\x07\x00\u009b\u202e\u2066\u200b") || !utf8.ValidString(out.String()) || !strings.Contains(out.String(), "CUDA out of memory") {
+		if strings.ContainsAny(out.String(), "\x1b\x07\x00\u009b\u202e\u2066\u200b") || !utf8.ValidString(out.String()) || !strings.Contains(oneLine(out.String()), "CUDA out of memory") {
 			t.Errorf("%s: %q", f, out.String())
 		}
 	}
