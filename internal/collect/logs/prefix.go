@@ -365,6 +365,10 @@ func (r *reader) stripWord(h *head, t string) int {
 		h.node = w
 		return i + 2
 	}
+	if h.node == "" && strings.HasPrefix(t[i+1:], "[rank") && isNode(w, r.nodes) {
+		h.node = w
+		return i + 1
+	}
 	if strings.HasPrefix(t, "torch.") && h.st.kind != 0 {
 		// "torch.distributed.run: [WARNING] " behind a stamp
 		if j := strings.Index(t, ": ["); j > 0 && j < 90 && !strings.Contains(t[:j], " ") {
