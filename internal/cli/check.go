@@ -126,6 +126,9 @@ func (a *app) check(ctx context.Context, args []string, g gatherFlags, t targetF
 		return usagef("--platform: %q %s", t.platform, a.tr("is no platform such as linux/amd64 or linux/arm64", "不是 linux/amd64、linux/arm64 这样的平台"))
 	}
 	if len(args) > 2 {
+		if err := a.noCommand(args[0]); err != nil && a.perhaps(args[0], commandNames(a.root())) != "" {
+			return err
+		}
 		return a.table(ctx, args, g, t)
 	}
 	if len(args) == 1 {
@@ -185,6 +188,15 @@ func planner(args []string, g gatherFlags, t targetFlags) string {
 	return cmd
 }
 
+// noCommand is the error of a word that names nothing that is there, and may have
+// been meant as a command; nil for any other.
+func (a *app) noCommand(name string) error {
+	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) || strings.ContainsAny(name, "/.") {
+		return nil
+	}
+	return usagef("%q: %s%s", name, a.tr("no such command, file or folder (ncclinic --help lists the commands)", "没有这个命令、文件或目录（ncclinic --help 列出全部命令）"), a.perhaps(name, commandNames(a.root())))
+}
+
 // subject turns what the user named into facts: a bundle that was saved, an
 // environment's folder, an artefact, or the environment of this process.
 func (a *app) subject(ctx context.Context, args []string, g gatherFlags, t targetFlags) (*fact.Bundle, error) {
@@ -196,10 +208,10 @@ func (a *app) subject(ctx context.Context, args []string, g gatherFlags, t targe
 		return b, err
 	}
 	name := args[0]
-	st, err := os.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(name, "/.") {
-		return nil, usagef("%q: %s%s", name, a.tr("no such command, file or folder (ncclinic --help lists the commands)", "没有这个命令、文件或目录（ncclinic --help 列出全部命令）"), a.perhaps(name, commandNames(a.root())))
+	if err := a.noCommand(name); err != nil {
+		return nil, err
 	}
+	st, err := os.Stat(name)
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -577,7 +577,12 @@ func configFile(name string, f lintFlags, seen map[string]*lint.Config, known fu
 		if c := seen[p]; c != nil {
 			return c, nil
 		}
-		raw, err := os.ReadFile(p)
+		h, err := openFile(p)
+		if err != nil {
+			return nil, err
+		}
+		defer h.Close()
+		raw, err := io.ReadAll(io.LimitReader(h, 1<<20))
 		if err != nil {
 			return nil, err
 		}

@@ -30,6 +30,8 @@ func TestNoFileToRead(t *testing.T) {
 		{[]string{"check", "--with-node", fifo, empty}, "an empty file", "空文件"},
 		{[]string{"explain", fifo}, "a named pipe", "命名管道"},
 		{[]string{"lint", fifo}, "a named pipe", "命名管道"},
+		{[]string{"lint", "/dev/zero"}, "larger than 64 MiB", "大于 64 MiB"},
+		{[]string{"lint", "--config", fifo, "/dev/null"}, "a named pipe", "命名管道"},
 		{[]string{"fix", fifo}, "a named pipe", "命名管道"},
 	} {
 		for lang, want := range map[string]string{"en": c.en, "zh": c.zh} {

@@ -26,6 +26,7 @@ func TestWrongWords(t *testing.T) {
 		en, zh string
 	}{
 		{"chekc", "did you mean check?", "是否想用 check？"},
+		{"expalin a b c", "did you mean explain?", "是否想用 explain？"},
 		{"help lnit", "did you mean lint?", "是否想用 lint？"},
 		{"xyzzy", "no such command, file or folder (ncclinic --help lists the commands)", "没有这个命令、文件或目录"},
 		{"check --fomat json", "unknown flag: --fomat; did you mean --format?", "未知选项：--fomat；是否想用 --format？"},

@@ -87,6 +87,7 @@ var errorsZh = map[string]string{
 	"an empty file":                                  "空文件",
 	"file is too long":                               "文件过长",
 	"not a regular file":                             "不是普通文件",
+	"larger than 64 MiB":                             "大于 64 MiB",
 	"not a regular file but a pipe":                  "不是普通文件，而是管道",
 	"not a regular file but a socket":                "不是普通文件，而是套接字",
 	"not a regular file but a device":                "不是普通文件，而是设备",

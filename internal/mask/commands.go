@@ -186,8 +186,8 @@ func piped(s string, j int) (from, to int) {
 	if n := strings.IndexByte(line, '\n'); n >= 0 {
 		line = line[:n]
 	}
-	words, to2, found := strings.Cut(line, "|")
-	if !found || !strings.Contains(to2, "-stdin") && !strings.Contains(to2, "sudo -S") && !strings.Contains(to2, "kinit") && !strings.Contains(to2, "chpasswd") && !strings.Contains(to2, "cryptsetup") {
+	words, reader, found := strings.Cut(line, "|")
+	if !found || !takesSecret(reader) {
 		return 0, 0
 	}
 	k := skipBlanks(s, j)
@@ -201,3 +201,14 @@ func piped(s string, j int) (from, to int) {
 }
 
 var pairless program
+
+// takesSecret reports whether what an echo is piped to reads a password, or makes
+// a header of one.
+func takesSecret(to string) bool {
+	for _, p := range [...]string{"-stdin", "sudo -S", "kinit", "chpasswd", "cryptsetup", "base64"} {
+		if strings.Contains(to, p) {
+			return true
+		}
+	}
+	return false
+}

@@ -94,7 +94,7 @@ func secretAt(s string, i, j int, word string) (from, to int) {
 	}
 	if foldAny(word, "bearer", "basic") {
 		if k := skipBlanks(s, j); k > j {
-			if e := credentialEnd(s, k); e-k >= 12 {
+			if e := credentialEnd(s, k); e-k >= 12 && mixed(s[k:e]) && !(foldAny(word, "basic") && strings.ContainsAny(s[k:e], "._-~")) { // which is base64
 				return k, e
 			}
 		}
@@ -161,6 +161,23 @@ func credentialEnd(s string, k int) int {
 		k++
 	}
 	return k
+}
+
+// mixed reports letters of both cases, or digits, as credentials have them and
+// words of prose do not: "basic configuration".
+func mixed(s string) bool {
+	upper, lower := false, false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			return true
+		case c >= 'A' && c <= 'Z':
+			upper = true
+		case c >= 'a' && c <= 'z':
+			lower = true
+		}
+	}
+	return upper && lower
 }
 
 func wordEnd(s string, k int) int {

@@ -81,6 +81,8 @@ func TestText(t *testing.T) {
 		{`{"pass": "abc", "pw": "x", "tokens": {"a": 1}, "secret.yaml": 3}`, `{"pass": "***", "pw": "***", "tokens": {"a": 1}, "secret.yaml": 3}`},
 		{"hub:\n  token: hunter2\n", "hub:\n  token: ***\n"},
 		{"-----BEGIN OPENSSH PRIVATE KEY-----\\nabc\\n-----END OPENSSH PRIVATE KEY-----", "-----BEGIN OPENSSH PRIVATE KEY-----\\n***-----END OPENSSH PRIVATE KEY-----"},
+		{"SSHPASS=X dbpass=Y compass=Z; echo -n bob:X | base64 -w0", "SSHPASS=*** dbpass=*** compass=Z; echo -n *** | base64 -w0"},
+		{"a basic configuration_file; launcher=basic trainer.devices=4; Basic dXNlcjpwYXNzd29yZA==", "a basic configuration_file; launcher=basic trainer.devices=4; Basic ***"},
 		{"-----BEGIN CERTIFICATE-----\nabc", "-----BEGIN CERTIFICATE-----\nabc"},
 		{"machine h\n  login u\n  password X\nthe password is wrong", "machine h\n  login u\n  password ***\nthe password is wrong"},
 		{`{"auths": {"https://h/v1/": {"auth": "dXNlcjpwYXNz"}}}`, `{"auths": {"https://h/v1/": {"auth": "***"}}}`},

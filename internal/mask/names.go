@@ -10,6 +10,7 @@ var secretParts = []string{
 	"token", "secret", "password", "passwd", "passphrase", "pwd", "apikey", "jwt",
 	"credential", "credentials", "auth", "authorization", "cookie", "signature",
 	"authtoken", "accesstoken", "apitoken", "hftoken", "csrftoken", "bearertoken", "secretkey", "accesskey", "privatekey",
+	"sshpass", "dbpass", "mypass", "userpass", "rootpass", "smtppass", "ftppass",
 }
 
 // Parts that, right before "key", make its value a secret.
