@@ -193,9 +193,16 @@ func (v *view) report() diag.Report {
 			}
 		}
 		v.consequences(&rep)
-	} else if !healthy && v.failed() {
-		rep.Verdict = diag.Unknown
-		rep.Findings = append(rep.Findings, v.undecided())
+	} else if !healthy {
+		open := v.failed()
+		if !open {
+			v.unsure = v.unsettled()
+			open = len(v.unsure) > 0
+		}
+		if open {
+			rep.Verdict = diag.Unknown
+			rep.Findings = append(rep.Findings, v.undecided())
+		}
 	}
 	for _, f := range v.notes {
 		rep.Findings = append(rep.Findings, *f)
