@@ -34,10 +34,17 @@ func (a *app) supervise(m *source.Machine, argv, env []string, tail int) error {
 	}
 	if end.Signal != 0 || end.Code != 0 {
 		a.explainTask(m, argv, end, readOOM(m).since(before))
+		if end.Signal != 0 && m.Getenv("SLURM_STEP_ID") != "" {
+			time.Sleep(onItsWay)
+		}
 	}
 	end.Die()
 	return nil
 }
+
+// onItsWay is how long the last words have to reach srun: of a task that a signal
+// ends it drops what comes in later.
+const onItsWay = 200 * time.Millisecond
 
 // explainLimit bounds the explanation: other tasks wait for this one's status.
 const explainLimit = 20 * time.Second
