@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,7 +39,7 @@ func (v *view) decideArch() {
 		ext = ownKernel(es)
 	}
 	switch {
-	case len(warn) > 0 && (!known || !covers):
+	case len(warn) > 0 && (!known || !covers || ext == "" && namesGPU(warn)):
 		c := v.add(cand{id: "torch-gpu-arch-unsupported", cert: diag.Proven, over: []string{"run-exception"}, args: v.archArgs(lists, caps, warn)}, cap4(append(es[:1:1], warn...))...)
 		v.said(c, first(lists, 1)...)
 		told(c)
@@ -67,6 +68,12 @@ func (v *view) decideArch() {
 }
 
 var warnsOf = lazyre.New(`^\s*(.+?) with CUDA capability sm_(\d+)(\d) is not compatible`)
+
+// namesGPU reports that torch itself says which GPU its build has no code for: a
+// capability that is listed elsewhere may be another machine's.
+func namesGPU(warn []*fact.Event) bool {
+	return slices.ContainsFunc(warn, func(e *fact.Event) bool { return warnsOf.MatchString(e.Text) })
+}
 
 // archArgs names the GPU and what the build has code for, where both are told.
 func (v *view) archArgs(lists, caps []fact.Said, warn []*fact.Event) diag.Args {

@@ -218,7 +218,7 @@ func (v *view) gpuMissing(es []*fact.Event) {
 		v.said(c, first(ms, 3)...)
 		return
 	}
-	if login := v.loginNode(); len(noDriver) > 0 || login.Line > 0 && v.noSMI() && !asked {
+	if login := v.loginNode(); len(noDriver) > 0 || login.Line > 0 && v.noSMI() && !asked && !v.ofJob() {
 		c := cand{id: "gpu-driver-missing", cert: diag.Likely, over: []string{"run-exception", "gpu-not-allocated"}}
 		if login.Line > 0 {
 			c.cert = diag.Proven

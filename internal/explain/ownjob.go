@@ -2,10 +2,12 @@ package explain
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
+	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
 // ofOwnJob returns the rows of accounting that are about the job whose log was
@@ -71,3 +73,38 @@ func namesJob(l *fact.Logs, id string) bool {
 	}
 	return false
 }
+
+// asksJob matches a command that asks Slurm about one job.
+var asksJob = lazyre.New(`\b(?:scontrol\s.*\bjob|sacct\s.*-j|squeue\s.*-j|seff)[ =]?\s*(\d+)`)
+
+// aboutOwnJob leaves out what a command shows that asks about another job than the
+// one that the log is of.
+func (v *view) aboutOwnJob(rows []fact.Said) []fact.Said {
+	if !v.ofJob() {
+		return rows
+	}
+	var out []fact.Said
+	for _, s := range rows {
+		asked := ""
+		for _, c := range v.l.Commands {
+			if c.File == s.File && c.Line < s.Line && s.Line-c.Line <= 60 {
+				if asked = ""; asksJob.MatchString(c.Text) {
+					asked = asksJob.FindStringSubmatch(c.Text)[1]
+				}
+			}
+		}
+		if asked == "" || asked == jobOf(JobNumber(v.l)) || namesJob(v.l, asked) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// ofJob reports that a log was given which a job of Slurm wrote, as its name or
+// what it says tells.
+func (v *view) ofJob() bool {
+	return JobNumber(v.l) != "" || slices.ContainsFunc(v.l.Files, func(f fact.LogFile) bool { return numberedLog.MatchString(f.Path) })
+}
+
+// numberedLog matches the name of a log that holds the number of its job.
+var numberedLog = lazyre.New(`\d{3,}[^/]*\.(?:out|err|log)$`)

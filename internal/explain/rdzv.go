@@ -303,7 +303,7 @@ func (v *view) clientTimeout() {
 		host, port = m[1], m[2]
 	}
 	a := diag.Args{"host": host, "port": port}
-	if r0 := v.hostOfRank0(); r0.V != "" && host != "" && !sameHost(r0.V, host) {
+	if r0 := v.hostOfRank0(); r0.V != "" && host != "" && !isLocal(host) && !sameHost(r0.V, host) {
 		c := v.add(cand{id: "rdzv-master-wrong-host", cert: diag.Proven, tier: 1, args: mergeArgs(a, diag.Args{"node": r0.V}), over: []string{"rdzv-unreachable", "rdzv-too-few-ranks", "run-exception"}}, cap4(es)...)
 		v.said(c, r0)
 		return

@@ -325,8 +325,11 @@ func (v *view) said(c *cand, ss ...fact.Said) {
 }
 
 func (v *view) facts(k string) []fact.Said {
-	if k == kind.Sacct {
+	switch k {
+	case kind.Sacct:
 		return v.sacct
+	case kind.TRES:
+		return v.aboutOwnJob(v.l.Listing.All(k))
 	}
 	return v.l.Listing.All(k)
 }

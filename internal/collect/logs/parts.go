@@ -224,7 +224,7 @@ func isProgress(s string) bool {
 	if strings.Contains(l, "error:") || strings.Contains(l, "traceback") || strings.Contains(l, "nccl ") || strings.Contains(l, "exception") || strings.HasPrefix(l, "  file \"") {
 		return false
 	}
-	for _, w := range [...]string{"it/s", "s/it", "examples/s", "%|", "loss", "tok/s", "samples/s", "busbw"} {
+	for _, w := range [...]string{"it/s", "s/it", "examples/s", "%|", "loss", "tok/s", "samples/s", "busbw", "out of bounds values : 0 ok"} {
 		if strings.Contains(l, w) {
 			return true
 		}

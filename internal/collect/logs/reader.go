@@ -243,7 +243,7 @@ var (
 		`\b(?:training|run|job|experiment|fit|finetuning|evaluation|benchmark)s?(?: is| has| was)? (?:successfully )?(?:finished|complete[d]?|done|ended)\b|` +
 		"`?Trainer\\.fit`? stopped: `max_|" + `finished (?:ok|successfully|training)|successfully (?:finished|completed)|exits successfully|WorkerState\.SUCCEEDED|` +
 		`\ball (?:workers|ranks|processes|epochs|steps) (?:terminated normally|finished|done|completed)|exiting program at iteration|after training is done|` +
-		`^# Out of bounds values : 0 OK|^done\b|\bfinished after \d+|(?:^|[\s,;(])0 failed\b|\bsaved final\b|^completed\b|\bfinal evaluation\b|training took|total training time)`)
+		`^done\b|\bfinished after \d+|(?:^|[\s,;(])0 failed\b|\bsaved final\b|^completed\b|\bfinal evaluation\b|training took|total training time)`)
 	// what a launcher or the shell says about the end, not the program about itself
 	strongRe  = lazyre.New(`(?i)(?:\bexit(?:ed)?(?:[ _]?(?:code|status))?[ =:]*(?:with )?(?:code )?0\b|successfully finished|exits successfully|WorkerState\.SUCCEEDED|terminated normally)`)
 	badExitRe = lazyre.New(`(?i)\bexit(?:ed)?(?: with)?(?: code| status)?[ =:]+[1-9]\d*\b`)
@@ -337,7 +337,7 @@ func (r *reader) bars(text string) bool {
 }
 
 // endWords are in every line that successRe, badExitRe or restartRe can match.
-var endWords = []string{"out of bounds values", "exit", "finish", "complete", "done", "stopped: ", "succe", "terminated", "after training", "0 failed", "saved final", "final eval", "training t", "ended", "restart", "requeue", "resum", "restor", "retry", "attempt"}
+var endWords = []string{"exit", "finish", "complete", "done", "stopped: ", "succe", "terminated", "after training", "0 failed", "saved final", "final eval", "training t", "ended", "restart", "requeue", "resum", "restor", "retry", "attempt"}
 
 // ends notes what a line says about the end of the run or about another attempt.
 func (r *reader) ends(msg string, pl fact.Place) {
