@@ -180,7 +180,7 @@ func (t *tarLogs) rewind() (ok bool, err error) {
 	if t.plain, _, err = archive.Decompress(t.f); err != nil {
 		return false, err
 	}
-	br := bufio.NewReaderSize(t.plain, 64<<10)
+	br := bufio.NewReaderSize(io.LimitReader(t.plain, logs.DefaultLimit), 64<<10)
 	head, _ := br.Peek(tarBlock)
 	if !tarHead(head) {
 		return false, nil

@@ -7,15 +7,13 @@ import (
 	"github.com/ncclinic/ncclinic/internal/lazyre"
 )
 
-const quotaSize = `[\d.]+[kKMGTP]?`
-
 var (
 	fullDisk  = lazyre.New(`^\s*(\S*)\s.*\s100%\s+(/\S*)$`)
 	dfHead    = lazyre.New(`^Filesystem\b.*\bMounted on$`)
 	quotaHead = lazyre.New(`^(?:Disk quotas for (?:user|usr|group|grp|prj|project) |\s*Filesystem\s+(?:blocks|kbytes|space|used)\s+quota\s+limit\b)`)
 	quotaName = lazyre.New(`^\s*(\S*/\S*)$`)
 	// what quota and lfs quota mark: used space or number of files, then the two limits
-	overQuota = lazyre.New(`^\s*(\S*/\S*\s+)?(?:` + quotaSize + `(?:\s+` + quotaSize + `){2}\s+(?:\S+\s+)?)?` + quotaSize + `\*\s+` + quotaSize + `\s+` + quotaSize + `(?:\s|$)`)
+	overQuota = lazyre.New(`^\s*(\S*/\S*\s+)?(?:[\d.]+[kKMGTP]?(?:\s+[\d.]+[kKMGTP]?){2}\s+(?:\S+\s+)?)?[\d.]+[kKMGTP]?\*\s+[\d.]+[kKMGTP]?\s+[\d.]+[kKMGTP]?(?:\s|$)`)
 )
 
 // neverFull are where images are mounted that have no room by their nature.
