@@ -1,6 +1,9 @@
 package explain
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/ncclinic/ncclinic/internal/fact"
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
 )
@@ -24,8 +27,8 @@ func (v *view) unsettled() []*fact.Event {
 		good[s.File] = max(good[s.File], s.Last.Line)
 	}
 	var out []*fact.Event
-	for _, es := range v.bySig {
-		for _, e := range es {
+	for _, sig := range slices.Sorted(maps.Keys(v.bySig)) { // two on one line always in the same order
+		for _, e := range v.bySig[sig] {
 			room := afterEither
 			switch e.Role {
 			case "cause":
