@@ -5,7 +5,6 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -53,7 +52,7 @@ func archived(name string) (ins []logs.Input, ok bool, err error) {
 		return nil, false, nil
 	}
 	if string(magic) == "PK\x03\x04" {
-		ins, err = zipped(name, f, st.Size())
+		ins, err = (&zipLogs{file: name}).inputs(f, st.Size())
 	} else {
 		t := &tarLogs{file: name}
 		if ok, err = t.rewind(); !ok || err != nil {
@@ -90,11 +89,22 @@ func member(archive, name string) string {
 	return archive + name
 }
 
-// zipped lists a zip file.
-func zipped(name string, f io.ReaderAt, size int64) ([]logs.Input, error) {
-	if n, err := zipNames(f, size); err != nil {
+// zipLogs reads the members of a zip file. The archive is open from the first of
+// them to the last, for its directory takes longer to read than most logs.
+type zipLogs struct {
+	file string
+	z    *zip.ReadCloser
+	last int // index of the last member that is read
+}
+
+func (l *zipLogs) inputs(f io.ReaderAt, size int64) ([]logs.Input, error) {
+	_, n, count, err := archive.ZipDirectory(f, size)
+	switch {
+	case err != nil:
 		return nil, err
-	} else if n > maxZipNames {
+	case count > maxPassed: // before anybody makes room for them
+		return nil, errManyMembers
+	case n > maxZipNames:
 		return nil, fmt.Errorf("a central directory of %d bytes", n)
 	}
 	z, err := zip.NewReader(f, size)
@@ -103,62 +113,52 @@ func zipped(name string, f io.ReaderAt, size int64) ([]logs.Input, error) {
 	}
 	var ins []logs.Input
 	for i, m := range z.File {
-		p := member(name, m.Name)
+		p := member(l.file, m.Name)
 		if p == "" || !m.Mode().IsRegular() {
 			continue
 		}
 		if len(ins) == maxArchived {
 			return nil, errManyMembers
 		}
-		ins = append(ins, logs.Input{Path: p, Open: func() (io.ReadCloser, error) { return openZipped(name, i) }})
+		ins = append(ins, logs.Input{Path: p, Open: func() (io.ReadCloser, error) { return l.open(i) }})
+		l.last = i
 	}
 	return ins, nil
 }
 
-// zipNames reads how long the central directory is, before anybody makes room
-// for it. Archives with more than 65,535 members have another form.
-func zipNames(f io.ReaderAt, size int64) (int64, error) {
-	const endLen, comment = 22, 1<<16 - 1
-	tail := make([]byte, min(size, endLen+comment))
-	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil && err != io.EOF {
-		return 0, err
+// open opens a member of the file that was listed.
+func (l *zipLogs) open(i int) (r io.ReadCloser, err error) {
+	if l.z == nil {
+		if l.z, err = zip.OpenReader(l.file); err != nil {
+			return nil, err
+		}
 	}
-	i := bytes.LastIndex(tail, []byte("PK\x05\x06"))
-	if i < 0 || len(tail)-i < endLen {
-		return 0, archive.ErrNotZip
-	}
-	le := binary.LittleEndian
-	if le.Uint16(tail[i+10:]) == 1<<16-1 {
-		return 0, errManyMembers
-	}
-	return int64(le.Uint32(tail[i+12:])), nil
-}
-
-// openZipped opens a member of a zip file that was listed.
-func openZipped(name string, i int) (io.ReadCloser, error) {
-	z, err := zip.OpenReader(name)
-	if err != nil {
-		return nil, err
-	}
-	if i >= len(z.File) {
-		z.Close()
+	if i >= len(l.z.File) {
 		return nil, errChanged
 	}
-	m, err := z.File[i].Open()
-	if err != nil {
-		z.Close()
-		return nil, err
+	if r, err = l.z.File[i].Open(); err != nil || i < l.last {
+		return r, err
 	}
-	return both{m, z}, nil
+	return lastMember{r, l.close}, nil
 }
 
-// both reads from one and closes two.
-type both struct {
+func (l *zipLogs) close() {
+	if l.z != nil {
+		l.z.Close()
+	}
+	l.z = nil
+}
+
+// lastMember closes the archive too.
+type lastMember struct {
 	io.ReadCloser
-	outer io.Closer
+	archive func()
 }
 
-func (b both) Close() error { return errors.Join(b.ReadCloser.Close(), b.outer.Close()) }
+func (m lastMember) Close() error {
+	defer m.archive()
+	return m.ReadCloser.Close()
+}
 
 // tarLogs reads the members of a tar archive, which may be compressed, in order.
 // They are asked for in that order, so it is unpacked twice in all: to list it
@@ -169,6 +169,7 @@ type tarLogs struct {
 	plain  io.ReadCloser
 	tr     *tar.Reader
 	passed int // members so far
+	last   int // number of the last one that is read
 }
 
 // rewind begins at the first member. ok is false when it is no tar archive.
@@ -237,6 +238,7 @@ func (t *tarLogs) inputs() ([]logs.Input, error) {
 		}
 		if p := member(t.file, h.Name); p != "" && h.Typeflag == tar.TypeReg {
 			ins = append(ins, logs.Input{Path: p, Open: func() (io.ReadCloser, error) { return t.open(i) }})
+			t.last = i
 		}
 	}
 }
@@ -256,7 +258,11 @@ func (t *tarLogs) open(i int) (io.ReadCloser, error) {
 		}
 		t.passed++
 	}
-	return io.NopCloser(cutReader{t.tr}), nil
+	r := io.NopCloser(cutReader{t.tr})
+	if i < t.last {
+		return r, nil
+	}
+	return lastMember{r, t.close}, nil
 }
 
 // cut has words for an archive that ends too early.

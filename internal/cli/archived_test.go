@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,8 +122,9 @@ func TestExplainBadArchive(t *testing.T) {
 		"cut behind it.tar":      {plain[:4*512], exitFound, "rank_1.log:4"},
 		"no member.tar":          {tarOf(t, []archiveFile{{".x", "y"}}), exitUsage, "the archive holds no file that could be a log"},
 		"cut.zip":                {zipped[:100], exitUsage, "no central directory"},
-		"many.zip":               {many, exitUsage, "more than 20000 files"},
-		"huge.zip":               {huge, exitUsage, "a central directory of 2147483647 bytes"},
+		"many.zip":               {zipOf(t, slices.Repeat(logFiles()[:1], maxArchived+1)), exitUsage, "more than 20000 files"},
+		"lying count.zip":        {many, exitUsage, "65535 members do not fit into a directory of"},
+		"lying size.zip":         {huge, exitUsage, "the central directory lies outside of the file"},
 		"cut in the stream.tgz":  {gzipOf(plain)[:60], exitUsage, "cut in the stream.tgz: "},
 		"nothing but zeroes.tar": {make([]byte, 4096), exitUsage, "not a text file"},
 	} {

@@ -30,7 +30,7 @@ const maxZipDir = 512 << 20
 // archive/zip is not used: it makes room for as many members as the file claims
 // to have.
 func Zip(r io.ReaderAt, size int64, st *spool.Store) (*vfs.FS, error) {
-	off, n, count, err := zipDirectory(r, size)
+	off, n, count, err := ZipDirectory(r, size)
 	if err != nil {
 		return nil, err
 	}
@@ -111,9 +111,10 @@ const (
 	methodFlate = 8
 )
 
-// zipDirectory finds the central directory through the end record, which is
-// followed by nothing but a comment of at most 64 KB.
-func zipDirectory(r io.ReaderAt, size int64) (off, n int64, count uint64, err error) {
+// ZipDirectory finds the central directory through the end record, which is
+// followed by nothing but a comment of at most 64 KB: its offset and length in
+// bytes, and how many members it is said to have.
+func ZipDirectory(r io.ReaderAt, size int64) (off, n int64, count uint64, err error) {
 	tail := make([]byte, min(size, endLen+maxUint16))
 	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil && err != io.EOF {
 		return 0, 0, 0, err
