@@ -58,22 +58,26 @@ func clean(b []byte) string {
 			s.WriteRune(r)
 		}
 	}
-	return unescape(unbox(strings.TrimRight(s.String(), " ")))
+	t := unescape(unbox(strings.TrimRight(s.String(), " ")))
+	if strings.Contains(t, "File “") {
+		t = typeset.Replace(t)
+	}
+	return t
 }
+
+// typeset are the quotation marks that a word processor makes.
+var typeset = strings.NewReplacer("“", `"`, "”", `"`)
 
 // entities are what a web page makes of a log.
 var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&#34;", `"`, "&#39;", "'", "&#x27;", "'", "&apos;", "'", "&amp;", "&", "&nbsp;", " ")
 
-// unescape undoes what a web page or a word processor did to a line.
+// unescape undoes what a web page did to a line.
 func unescape(s string) string {
 	if strings.IndexByte(s, '&') >= 0 {
 		s = entities.Replace(s)
 	}
 	if strings.HasSuffix(s, "<br>") || strings.HasSuffix(s, "<br/>") {
 		s = strings.TrimRight(s[:strings.LastIndex(s, "<br")], " ")
-	}
-	if strings.Contains(s, "File “") {
-		s = strings.NewReplacer("“", `"`, "”", `"`).Replace(s)
 	}
 	return s
 }

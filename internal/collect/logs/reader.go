@@ -259,10 +259,23 @@ func (r *reader) line(no int, raw []byte) {
 	if r.mailed {
 		raw = mailQuoteBytes(raw)
 	}
-	if no != r.said && len(bytes.TrimSpace(raw)) > 0 {
-		r.said = no
+	l := bytes.TrimSpace(raw)
+	if len(l) == 0 {
+		r.take(no, raw)
+		return
 	}
-	if !r.record(no, raw) && !r.faultMember(no, raw) && !r.escapedTrace(no, raw) {
+	r.said = no
+	done := false
+	switch l[0] {
+	case '{':
+		done = r.record(no, l)
+	case '"':
+		done = r.faultMember(no, l)
+	case '[', '#': // data, of which a traceback is a part
+	default:
+		done = r.escapedTrace(no, l)
+	}
+	if !done {
 		r.take(no, raw)
 	}
 }

@@ -31,10 +31,9 @@ var (
 	recordHint = []string{"level", "levelname", "severity", "lvl", "loglevel", "log_level", "priority", "stream", "logger", "logger_name"}
 )
 
-// record takes a line apart that is one log record in JSON and reports whether
-// it was one.
-func (r *reader) record(no int, raw []byte) bool {
-	l := bytes.TrimSpace(raw)
+// record takes a line without blanks around it apart that is one log record in
+// JSON, and reports whether it was one.
+func (r *reader) record(no int, l []byte) bool {
 	if len(l) < 2 || l[0] != '{' || l[len(l)-1] != '}' || len(l) > maxRecord || r.inReport != noReport || ownDocument(l) {
 		return false
 	}
@@ -65,9 +64,9 @@ func (r *reader) record(no int, raw []byte) bool {
 
 // faultMember takes the line of an indented record apart that holds a whole
 // traceback as one string: "py_callstack": "Traceback (most recent call last):\n …",
-func (r *reader) faultMember(no int, raw []byte) bool {
-	l := bytes.TrimSuffix(bytes.TrimSpace(raw), []byte(","))
-	if len(l) == 0 || l[0] != '"' || len(l) > maxRecord || r.inReport != noReport || !bytes.Contains(l, []byte(`Traceback (most recent call last):\n`)) {
+func (r *reader) faultMember(no int, l []byte) bool {
+	l = bytes.TrimSuffix(l, []byte(","))
+	if len(l) > maxRecord || r.inReport != noReport || !bytes.Contains(l, []byte(`Traceback (most recent call last):\n`)) {
 		return false
 	}
 	o := members(append(append([]byte{'{'}, l...), '}'))
@@ -88,9 +87,6 @@ func (r *reader) escapedTrace(no int, raw []byte) bool {
 	i := bytes.Index(raw, []byte(head))
 	if i < 0 || len(raw) > maxRecord || r.inReport != noReport || r.quotedBlock {
 		return false
-	}
-	if l := bytes.TrimSpace(raw); l[0] == '{' || l[0] == '[' || l[0] == '"' || l[0] == '#' {
-		return false // data, of which it is a part
 	}
 	text := breaks.Replace(string(raw[i:]))
 	if before := bytes.TrimRight(raw[:i], " '\""); len(before) > 0 {

@@ -199,7 +199,7 @@ func (r *reader) pieces(no int, l []byte) {
 		}
 		switch {
 		case len(p) > maxLine:
-			if !r.record(no, p) {
+			if !r.record(no, bytes.TrimSpace(p)) {
 				r.overlong(no, p)
 			}
 		case i != 0:
