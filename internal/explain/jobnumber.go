@@ -22,30 +22,16 @@ func JobNumber(l *fact.Logs) string {
 	if l.Job != nil {
 		return l.Job.ID
 	}
-	var said, named, listed []string
-	add := func(to *[]string, id string) {
-		if jobNumber.MatchString(id) && !slices.Contains(*to, id) {
-			*to = append(*to, id)
-		}
-	}
-	for i := range l.Events {
-		if e := &l.Events[i]; !e.Quoted && strings.HasPrefix(e.Rule, "log-s") {
-			add(&said, e.Args["job"])
-		}
-	}
+	said, named := saidJobs(l), []string(nil)
+	listed := shownJobs(l)
 	for _, f := range l.Files {
 		if m := logName.FindStringSubmatch(path.Base(f.Path)); m != nil {
-			add(&named, m[1])
+			named = addJob(named, m[1])
 		}
 	}
-	for _, s := range l.Listing.Facts {
-		switch {
-		case s.Kind == kind.Env && (s.Name == "SLURM_JOB_ID" || s.Name == "SLURM_JOBID"), s.Kind == kind.Submitted:
-			add(&listed, s.V)
-		case s.Kind == kind.Sacct:
-			id, _, _ := strings.Cut(s.Name, ".")
-			add(&listed, id)
-		}
+	for _, s := range l.Listing.All(kind.Sacct) {
+		id, _, _ := strings.Cut(s.Name, ".")
+		listed = addJob(listed, id)
 	}
 	for _, ids := range [][]string{said, named, listed} {
 		if len(ids) > 0 {
@@ -56,6 +42,33 @@ func JobNumber(l *fact.Logs) string {
 		}
 	}
 	return ""
+}
+
+func addJob(to []string, id string) []string {
+	if jobNumber.MatchString(id) && !slices.Contains(to, id) {
+		return append(to, id)
+	}
+	return to
+}
+
+// saidJobs are the jobs that Slurm's own messages name.
+func saidJobs(l *fact.Logs) (ids []string) {
+	for i := range l.Events {
+		if e := &l.Events[i]; !e.Quoted && strings.HasPrefix(e.Rule, "log-s") {
+			ids = addJob(ids, e.Args["job"])
+		}
+	}
+	return ids
+}
+
+// shownJobs are the jobs that variables and submissions name.
+func shownJobs(l *fact.Logs) (ids []string) {
+	for _, s := range l.Listing.Facts {
+		if s.Kind == kind.Env && (s.Name == "SLURM_JOB_ID" || s.Name == "SLURM_JOBID") || s.Kind == kind.Submitted {
+			ids = addJob(ids, s.V)
+		}
+	}
+	return ids
 }
 
 // ScriptPath returns the path of the batch script among the input, "" where

@@ -61,17 +61,7 @@ func namesJob(l *fact.Logs, id string) bool {
 			}
 		}
 	}
-	for i := range l.Events {
-		if e := &l.Events[i]; !e.Quoted && strings.HasPrefix(e.Rule, "log-s") && jobOf(e.Args["job"]) == id {
-			return true
-		}
-	}
-	for _, s := range l.Listing.Facts {
-		if s.V == id && (s.Kind == kind.Submitted || s.Kind == kind.Env && (s.Name == "SLURM_JOB_ID" || s.Name == "SLURM_JOBID")) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(append(saidJobs(l), shownJobs(l)...), func(other string) bool { return jobOf(other) == id })
 }
 
 // asksJob matches a command that asks Slurm about one job.
@@ -83,6 +73,7 @@ func (v *view) aboutOwnJob(rows []fact.Said) []fact.Said {
 	if !v.ofJob() {
 		return rows
 	}
+	own := jobOf(JobNumber(v.l))
 	var out []fact.Said
 	for _, s := range rows {
 		asked := ""
@@ -93,7 +84,7 @@ func (v *view) aboutOwnJob(rows []fact.Said) []fact.Said {
 				}
 			}
 		}
-		if asked == "" || asked == jobOf(JobNumber(v.l)) || namesJob(v.l, asked) {
+		if asked == "" || asked == own || namesJob(v.l, asked) {
 			out = append(out, s)
 		}
 	}

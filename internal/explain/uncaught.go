@@ -25,7 +25,7 @@ func (v *view) uncaught(x *fact.Exception) bool {
 	if j == nil || j.State.Or("") != "COMPLETED" || x.Rest == 0 {
 		return true
 	}
-	if len(x.Frames) > 0 && len(x.Frames) < maxFrames && !topOf(x.Frames[0]) {
+	if len(x.Frames) > 0 && len(x.Frames) < fact.MaxFrames && !topOf(x.Frames[0]) {
 		return false
 	}
 	limit := lastWords
@@ -34,10 +34,6 @@ func (v *view) uncaught(x *fact.Exception) bool {
 	}
 	return x.Rest < limit || v.programs() > 1
 }
-
-// maxFrames is how many frames of a traceback are kept at most; of one with more
-// the first is not known.
-const maxFrames = 40
 
 // topOf reports that a frame is where a process begins.
 func topOf(f fact.Frame) bool {

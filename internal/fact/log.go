@@ -85,6 +85,10 @@ type Frame struct {
 	Code string `json:"code,omitempty"`
 }
 
+// MaxFrames is how many frames of a traceback are kept, the last ones; of one with
+// as many the first is not known.
+const MaxFrames = 40
+
 // Exception is one Python exception.
 type Exception struct {
 	Place

@@ -18,8 +18,6 @@ var (
 	spawnProc = lazyre.New(`^-- Process (\d+) terminated with the following error`)
 )
 
-const maxFrames = 40
-
 // trace is a traceback that is being read. Several ranks that write to one
 // file without prefixes share one.
 type trace struct {
@@ -177,9 +175,9 @@ func (r *reader) bareException(h head, msg string, pl fact.Place, t *trace) int 
 
 func (t *trace) add(f fact.Frame) {
 	f.Code = ""
-	if len(t.frames) >= maxFrames {
+	if len(t.frames) >= fact.MaxFrames {
 		copy(t.frames, t.frames[1:])
-		t.frames = t.frames[:maxFrames-1]
+		t.frames = t.frames[:fact.MaxFrames-1]
 	}
 	t.frames = append(t.frames, f)
 }
