@@ -17,7 +17,9 @@ func (v *view) otherMakersGPU(es, noDriver []*fact.Event) bool {
 	c := v.add(cand{id: "torch-wrong-accelerator", cert: diag.Likely, args: v.torchArgs(b), over: []string{"run-exception", "gpu-driver-missing", "gpu-not-allocated"}}, cap4(es)...)
 	v.said(c, other[0])
 	if len(b.cuda) > 0 {
-		c.cert = diag.Proven
+		if len(noDriver) > 0 {
+			c.cert = diag.Proven
+		}
 		v.said(c, b.cuda[0])
 	}
 	return true
