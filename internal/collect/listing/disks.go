@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/ncclinic/ncclinic/internal/fact/kind"
@@ -44,8 +45,8 @@ func (p *Parser) disks(msg string, add func(kind, name, v, aux string)) {
 		return
 	}
 	if m := overQuota.FindStringSubmatch(msg); m != nil {
-		if name := strings.TrimSpace(m[1]); name != "" || long != "" {
-			add(kind.FullDisk, name+map[bool]string{true: long}[name == ""], kind.OverQuota, "")
+		if name := cmp.Or(strings.TrimSpace(m[1]), long); name != "" {
+			add(kind.FullDisk, name, kind.OverQuota, "")
 		}
 	}
 }

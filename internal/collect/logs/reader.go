@@ -669,10 +669,7 @@ func (r *reader) progress(h head, msg string, pl fact.Place) {
 			return
 		}
 	}
-	rank := pl.Rank
-	if rank < 0 && pl.Task >= 0 {
-		rank = pl.Task
-	}
+	rank := lineRank(pl)
 	r.prog[rank]++
 	r.progAll++
 	k := streamKey{r.file, rank}
