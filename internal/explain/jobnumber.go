@@ -62,9 +62,18 @@ func saidJobs(l *fact.Logs) (ids []string) {
 }
 
 // shownJobs are the jobs that variables and submissions name.
-func shownJobs(l *fact.Logs) (ids []string) {
-	for _, s := range l.Listing.Facts {
-		if s.Kind == kind.Env && (s.Name == "SLURM_JOB_ID" || s.Name == "SLURM_JOBID") || s.Kind == kind.Submitted {
+func shownJobs(l *fact.Logs) []string {
+	ids := envJobs(l)
+	for _, s := range l.Listing.All(kind.Submitted) {
+		ids = addJob(ids, s.V)
+	}
+	return ids
+}
+
+// envJobs are the jobs that variables name.
+func envJobs(l *fact.Logs) (ids []string) {
+	for _, s := range l.Listing.All(kind.Env) {
+		if s.Name == "SLURM_JOB_ID" || s.Name == "SLURM_JOBID" {
 			ids = addJob(ids, s.V)
 		}
 	}

@@ -102,7 +102,7 @@ var saysRank = lazyre.New(`(?i)\b(?:global[_ ])?rank[ =:]+(\d+)\b`)
 // they then complain about.
 func (v *view) shownMasters() {
 	own, one := v.ownInScript()
-	if one || v.candidate("rdzv-master-wrong-host") || !v.dead && (v.launchers || len(v.facts("success")) > 0) || v.oneWorld() || v.severalJobs() {
+	if one || v.candidate("rdzv-master-wrong-host") || !v.dead && (v.launchers || len(v.facts("success")) > 0) || v.oneWorld() || len(envJobs(v.l)) > 1 {
 		return
 	}
 	of := map[int]fact.Said{}
@@ -182,18 +182,4 @@ func (v *view) oneWorld() bool {
 		}
 	}
 	return n > 0
-}
-
-// severalJobs reports listings of more than one job.
-func (v *view) severalJobs() bool {
-	job := ""
-	for _, s := range v.facts(kind.Env) {
-		if s.Name == "SLURM_JOB_ID" || s.Name == "SLURM_JOBID" {
-			if job != "" && s.V != job {
-				return true
-			}
-			job = s.V
-		}
-	}
-	return false
 }

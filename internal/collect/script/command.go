@@ -550,7 +550,6 @@ func (w *walker) guess(args []fact.Word) {
 	}
 }
 
-// srun reads a step's options and follows its program.
 // sizeless lists the options that may stand for a hole, when they are known and
 // say nothing of the number of nodes and tasks: --container-mounts=$m in a loop.
 func (w *walker) sizeless(hole string, depth int) (names []string, ok bool) {
@@ -581,6 +580,7 @@ func (w *walker) sizeless(hole string, depth int) (names []string, ok bool) {
 	return names, true
 }
 
+// srun reads a step's options and follows its program.
 func (w *walker) srun(idx int, words []fact.Word) {
 	st := fact.Step{Pos: words[0].Pos, Tool: "srun", Cmd: idx, Outer: w.step}
 	i := 1
